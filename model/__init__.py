@@ -1,0 +1,1 @@
+"""The simulated serving engine: NumPy only, no user interface."""

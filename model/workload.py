@@ -1,0 +1,298 @@
+"""What arrives: seeded, vectorised generation of requests from a frozen description.
+
+Common random numbers: each column of each stream draws from its own child of the seed, so that
+changing the lengths leaves the arrivals as they are, a higher rate moves the same arrivals closer
+together, more requests extend the same sequence, and a further stream disturbs no other. Two
+policies, or two settings, are thus compared on the same luck.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from model.errors import LabError
+from model.requests import LARGEST_TOKENS, Requests
+
+__all__ = ["LARGEST_REQUESTS", "Arrivals", "Lengths", "Requests", "Stream", "Workload"]
+
+LARGEST_REQUESTS = 1_000_000
+LENGTH_KINDS = ("fixed", "uniform", "exponential", "geometric", "lognormal", "quantiles")
+ARRIVAL_KINDS = ("poisson", "constant", "gamma", "at_once", "closed_loop")
+DURATION_KINDS = ("fixed", "exponential")
+
+# The children of the seed, one per column of a stream. Append only: the order is part of the
+# meaning of a seed.
+_COLUMNS = ("arrival", "prompt", "output", "prefix", "patience", "think")
+
+
+def check_number(field: str, value, low, high, *, whole: bool = False) -> None:
+    """Raise a LabError that names the field unless ``low <= value <= high`` (nan never is)."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise LabError("not_a_number", field=field, value=value)
+    if not low <= value <= high:
+        raise LabError("out_of_range", field=field, value=value, low=low, high=high)
+    if whole and value != int(value):
+        raise LabError("not_a_whole_number", field=field, value=value)
+
+
+def check_choice(field: str, value, choices: tuple[str, ...]) -> None:
+    """Raise a LabError that names the field and the choices unless ``value`` is one of them."""
+    if value not in choices:
+        raise LabError("unknown_choice", field=field, value=value, choices=", ".join(choices))
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Distribution of a token count; samples are whole and at least 1.
+
+    kind            parameters
+    "fixed"         ``mean_tokens``
+    "uniform"       whole numbers from ``low_tokens`` to ``high_tokens``, both included
+    "exponential"   ``mean_tokens``, rounded to the nearest whole number
+    "geometric"     ``mean_tokens`` on 1, 2, ...: each token is the last with probability 1/mean
+    "lognormal"     ``mean_tokens`` and ``cv`` (standard deviation / mean), rounded
+    "quantiles"     ``quantiles`` = ((share, tokens), ...), linear between the points, rounded
+
+    ``max_tokens`` cuts what is longer (which lowers the mean).
+    """
+
+    kind: str = "fixed"
+    mean_tokens: float = 512.0
+    cv: float = 1.0
+    low_tokens: int = 1
+    high_tokens: int = 1024
+    quantiles: tuple[tuple[float, float], ...] = ()
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, LENGTH_KINDS)
+        check_number("mean_tokens", self.mean_tokens, 1, LARGEST_TOKENS)
+        check_number("cv", self.cv, 0, 100)
+        check_number("low_tokens", self.low_tokens, 1, LARGEST_TOKENS, whole=True)
+        check_number("high_tokens", self.high_tokens, 1, LARGEST_TOKENS, whole=True)
+        if self.max_tokens is not None:
+            check_number("max_tokens", self.max_tokens, 1, LARGEST_TOKENS, whole=True)
+        if self.kind == "fixed" and self.mean_tokens != int(self.mean_tokens):
+            raise LabError("not_a_whole_number", field="mean_tokens", value=self.mean_tokens)
+        if self.kind == "uniform" and self.low_tokens > self.high_tokens:
+            raise LabError(
+                "low_above_high",
+                field="low_tokens",
+                low=self.low_tokens,
+                high=self.high_tokens,
+            )
+        object.__setattr__(self, "quantiles", tuple(tuple(pair) for pair in self.quantiles))
+        if self.kind == "quantiles":
+            self._check_quantiles()
+
+    def _check_quantiles(self) -> None:
+        if len(self.quantiles) < 2 or any(len(pair) != 2 for pair in self.quantiles):
+            raise LabError("quantiles_shape", field="quantiles")
+        for share, tokens in self.quantiles:
+            check_number("quantiles", share, 0, 1)
+            check_number("quantiles", tokens, 1, LARGEST_TOKENS)
+        shares, tokens = np.array(self.quantiles, dtype=float).T
+        rising = (np.diff(shares) > 0).all() and (np.diff(tokens) >= 0).all()
+        if not rising or shares[0] != 0 or shares[-1] != 1:
+            raise LabError("quantiles_shape", field="quantiles")
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """``n`` token counts, int64, each between 1 and ``max_tokens``."""
+        longest = LARGEST_TOKENS if self.max_tokens is None else self.max_tokens
+        tokens = np.clip(np.rint(self._draw(rng, n)), 1, longest)
+        return tokens.astype(np.int64)
+
+    def _draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        if self.kind == "fixed":
+            return np.full(n, float(self.mean_tokens))
+        if self.kind == "uniform":
+            # By inversion, so that new bounds stretch the same draws.
+            span = self.high_tokens - self.low_tokens + 1
+            return self.low_tokens + np.floor(rng.random(n) * span)
+        if self.kind == "exponential":
+            return self.mean_tokens * rng.standard_exponential(n)
+        if self.kind == "geometric":
+            if self.mean_tokens == 1:
+                return np.ones(n)
+            rate = -np.log1p(-1 / self.mean_tokens)
+            return np.ceil(rng.standard_exponential(n) / rate)
+        if self.kind == "lognormal":
+            variance = np.log1p(self.cv**2)  # of the logarithm
+            log_tokens = (
+                np.log(self.mean_tokens)
+                - variance / 2
+                + np.sqrt(variance) * rng.standard_normal(n)
+            )
+            return np.exp(np.minimum(log_tokens, np.log(LARGEST_TOKENS)))
+        shares, tokens = np.array(self.quantiles, dtype=float).T
+        return np.interp(rng.random(n), shares, tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When requests of a stream arrive; the first comes at the stream's ``start_s``.
+
+    kind            gaps between arrivals
+    "poisson"       exponential with mean 1 / ``rate_per_s``
+    "constant"      1 / ``rate_per_s``
+    "gamma"         gamma with mean 1 / ``rate_per_s`` and coefficient of variation ``cv``
+                    (0 is constant, 1 Poisson, above 1 bursty)
+    "at_once"       0
+    "closed_loop"   ``users`` requests at the start; each request that ends releases the next one
+                    after a think time of ``think_s`` seconds (``think_kind`` "fixed", or
+                    "exponential" with that mean)
+    """
+
+    kind: str = "poisson"
+    rate_per_s: float = 1.0
+    cv: float = 1.0
+    users: int = 8
+    think_s: float = 0.0
+    think_kind: str = "fixed"
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, ARRIVAL_KINDS)
+        check_number("rate_per_s", self.rate_per_s, 1e-6, 1e6)
+        check_number("cv", self.cv, 0, 100)
+        check_number("users", self.users, 1, LARGEST_REQUESTS, whole=True)
+        check_number("think_s", self.think_s, 0, 1e6)
+        check_choice("think_kind", self.think_kind, DURATION_KINDS)
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """``n`` arrival times in seconds, ascending from 0; nan where released by an end."""
+        if self.kind == "at_once":
+            return np.zeros(n)
+        if self.kind == "closed_loop":
+            return np.where(np.arange(n) < self.users, 0.0, np.nan)
+        if self.kind == "constant" or (self.kind == "gamma" and self.cv == 0):
+            return np.arange(n) / self.rate_per_s
+        if self.kind == "poisson":
+            gaps = rng.standard_exponential(n - 1)
+        else:
+            shape = self.cv**-2.0
+            gaps = rng.standard_gamma(shape, n - 1) / shape
+        # The gaps have mean 1: another rate is another scale of the same times.
+        return np.concatenate(([0.0], np.cumsum(gaps))) / self.rate_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Requests of one class (``name``): how many, when, how long, how important.
+
+    ``prefix_groups`` groups (drawn evenly) share the first ``shared_prefix_tokens`` tokens of
+    their prompts. ``patience_s``: the client gives up so long after arrival (``patience_kind``
+    "exponential" with that mean, or "fixed"); None: never.
+    """
+
+    name: str = "all"
+    n_requests: int = 100
+    arrivals: Arrivals = Arrivals()
+    prompt: Lengths = Lengths()
+    output: Lengths = Lengths("fixed", 128.0)
+    priority: int = 0
+    start_s: float = 0.0
+    prefix_groups: int = 0
+    shared_prefix_tokens: int = 0
+    patience_s: float | None = None
+    patience_kind: str = "exponential"
+
+    def __post_init__(self) -> None:
+        check_number("n_requests", self.n_requests, 1, LARGEST_REQUESTS, whole=True)
+        check_number("priority", self.priority, -(10**9), 10**9, whole=True)
+        check_number("start_s", self.start_s, 0, 1e9)
+        check_number("prefix_groups", self.prefix_groups, 0, LARGEST_REQUESTS, whole=True)
+        shared = self.shared_prefix_tokens
+        check_number("shared_prefix_tokens", shared, 0, LARGEST_TOKENS, whole=True)
+        if bool(self.prefix_groups) != bool(shared):
+            raise LabError(
+                "prefix_incomplete",
+                name=self.name,
+                tokens=shared,
+                groups=self.prefix_groups,
+            )
+        check_choice("patience_kind", self.patience_kind, DURATION_KINDS)
+        if self.patience_s is not None:
+            check_number("patience_s", self.patience_s, 0, 1e9)
+            if self.arrivals.kind == "closed_loop":
+                raise LabError("closed_loop_patience", name=self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Streams of requests, merged by arrival time (ties: in the order of the streams)."""
+
+    streams: tuple[Stream, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "streams", tuple(self.streams))
+        if not self.streams:
+            raise LabError("no_streams")
+        names = [stream.name for stream in self.streams]
+        for name in names:
+            if names.count(name) > 1:
+                raise LabError("stream_names", name=name)
+        if self.n_requests > LARGEST_REQUESTS:
+            raise LabError(
+                "too_many_requests", n_requests=self.n_requests, limit=LARGEST_REQUESTS
+            )
+        for stream in self.streams:
+            if stream.arrivals.kind == "closed_loop" and len(self.streams) > 1:
+                raise LabError("closed_loop_alone", name=stream.name)
+
+    @property
+    def n_requests(self) -> int:
+        return sum(stream.n_requests for stream in self.streams)
+
+    def generate(self, seed: int) -> Requests:
+        """The requests of this seed (a whole number, 0 or more); the same every time."""
+        check_number("seed", seed, 0, 2**63 - 1, whole=True)
+        parts = [self._columns(index, int(seed)) for index in range(len(self.streams))]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        first = self.streams[0].arrivals
+        closed = first.kind == "closed_loop"
+        if not closed:
+            del columns["think_s"]
+        return Requests.from_columns(
+            **columns,
+            class_names=[stream.name for stream in self.streams],
+            users=min(first.users, self.n_requests) if closed else None,
+        )
+
+    def _columns(self, index: int, seed: int) -> dict[str, np.ndarray]:
+        stream = self.streams[index]
+        n = int(stream.n_requests)
+        rng = {
+            column: np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index, child)))
+            for child, column in enumerate(_COLUMNS)
+        }
+        arrival_s = stream.start_s + stream.arrivals.sample(rng["arrival"], n)
+        prompt = stream.prompt.sample(rng["prompt"], n)
+        if stream.prefix_groups:
+            group = rng["prefix"].integers(stream.prefix_groups, size=n)
+            group += sum(earlier.prefix_groups for earlier in self.streams[:index])
+        else:
+            group = np.full(n, -1)
+        patience = np.inf
+        if stream.patience_s is not None:
+            patience = _durations(stream.patience_s, stream.patience_kind, rng["patience"], n)
+        closed = stream.arrivals.kind == "closed_loop"
+        return {
+            "arrival_s": arrival_s,
+            "prompt_tokens": prompt,
+            "output_tokens": stream.output.sample(rng["output"], n),
+            "priority": np.full(n, int(stream.priority)),
+            "cancel_s": np.full(n, np.inf) if closed else arrival_s + patience,
+            "prefix_group": group,
+            "shared_prefix_tokens": np.minimum(stream.shared_prefix_tokens, prompt),
+            "request_class": np.full(n, index),
+            "think_s": _durations(
+                stream.arrivals.think_s, stream.arrivals.think_kind, rng["think"], n
+            ),
+        }
+
+
+def _durations(mean_s: float, kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
+    return mean_s * (np.ones(n) if kind == "fixed" else rng.standard_exponential(n))
