@@ -122,9 +122,7 @@ class Lengths:
         if self.kind == "lognormal":
             variance = np.log1p(self.cv**2)  # of the logarithm
             log_tokens = (
-                np.log(self.mean_tokens)
-                - variance / 2
-                + np.sqrt(variance) * rng.standard_normal(n)
+                np.log(self.mean_tokens) - variance / 2 + np.sqrt(variance) * rng.standard_normal(n)
             )
             return np.exp(np.minimum(log_tokens, np.log(LARGEST_TOKENS)))
         shares, tokens = np.array(self.quantiles, dtype=float).T
@@ -235,9 +233,7 @@ class Workload:
             if names.count(name) > 1:
                 raise LabError("stream_names", name=name)
         if self.n_requests > LARGEST_REQUESTS:
-            raise LabError(
-                "too_many_requests", n_requests=self.n_requests, limit=LARGEST_REQUESTS
-            )
+            raise LabError("too_many_requests", n_requests=self.n_requests, limit=LARGEST_REQUESTS)
         for stream in self.streams:
             if stream.arrivals.kind == "closed_loop" and len(self.streams) > 1:
                 raise LabError("closed_loop_alone", name=stream.name)
