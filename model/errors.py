@@ -1,10 +1,13 @@
 """The one exception that carries a sentence for a person, and the table of those sentences.
 
 A sentence says what is wrong and what to change. The user interface translates by ``code`` and
-fills in the same ``values``; ``str(error)`` is the English sentence.
+fills in the same ``values``; ``str(error)`` is the English sentence. Where several changes would
+help, the value ``hints`` holds them as ``((code, values), ...)``, sentences of the same table.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 MESSAGES: dict[str, str] = {
     # workload
@@ -37,6 +40,46 @@ MESSAGES: dict[str, str] = {
     "give a later time, or leave it empty.",
     "closed_loop_arrivals": "Request {row:,}: arrival_s is {value}; in a closed loop the first "
     "{users:,} requests have a time and the others none.",
+    # numbers and choices of a scenario
+    "not_finite": "{field} is {value}; give a finite number.",
+    "not_a_choice_of_ids": "There is no {what} {value!r}; choose one of {choices}.",
+    # scenario
+    "model_needed": "The {clock} clock needs a model and hardware; choose both.",
+    "model_without_hardware": "A model and hardware go together; choose both, or leave both out.",
+    "kv_size_needed": "Without a model the size of the KV cache is unknown; set memory.kv_blocks.",
+    "kv_size_twice": "memory.kv_blocks and memory.kv_gib both give the size of the KV cache; "
+    "give only one.",
+    "tensor_parallel_heads": "{model} has {heads} attention heads and {kv_heads} KV heads, which "
+    "{gpus} GPUs cannot share evenly; set tensor_parallel to one of {choices}.",
+    "context_above_model": "memory.max_model_len is {tokens:,} tokens and {model} was made for "
+    "{limit:,}; set it to {limit:,} or less, or choose another model.",
+    "swap_above_host": "memory.swap_space_gib is {gib:g} GiB a GPU and {device} has {host_gb:.0f} "
+    "GB of host memory; set it to {limit_gib:,.0f} or less.",
+    # memory
+    "model_does_not_fit": "{model} needs {weights_gb:.0f} GB for weights; {gpus} × {gpu_gb:.0f} GB "
+    "leave no room for KV: {hints}.",
+    "no_whole_block": "{model} leaves {kv_bytes:,.0f} bytes for KV, less than one block of "
+    "{block_size} tokens ({block_bytes:,.0f} bytes): {hints}.",
+    "kv_above_memory": "{kv_gb:.1f} GB of KV and {weights_gb:.1f} GB of weights do not fit in "
+    "{gpus} × {gpu_gb:.0f} GB: {hints}.",
+    "context_does_not_fit": "A context of {tokens:,} tokens needs {needed:,} KV blocks of "
+    "{block_size}, but the {blocks:,} blocks hold only {held:,} tokens: {hints}.",
+    "hint_or": ", or ",
+    "hint_max_model_len": "reduce memory.max_model_len to {tokens:,}",
+    "hint_utilization": "raise memory.gpu_memory_utilization to {value:.2f}",
+    "hint_kv_dtype": "set memory.kv_dtype to {dtype}",
+    "hint_weight_dtype": "set memory.weight_dtype to {dtype}",
+    "hint_gpus": "use {gpus} GPUs",
+    "hint_kv_blocks": "set memory.kv_blocks to {blocks:,}",
+    "hint_kv_gib": "set memory.kv_gib to {gib:,.2f}",
+    "hint_device": "choose a GPU with more memory",
+    # JSON of a scenario
+    "json_syntax": "This is not JSON ({reason}); correct it or export the scenario again.",
+    "json_type": "{field} should be {expected}, not {found}.",
+    "json_unknown_key": "{field} is not known; allowed here: {allowed}.",
+    "json_missing_key": "{field} is missing; add it.",
+    "json_version": "The scenario has version {found} and this program reads {expected}; "
+    "export it again with this program.",
 }
 
 
@@ -53,7 +96,7 @@ class LabError(ValueError):
         super().__init__(code)
 
     def __str__(self) -> str:
-        return MESSAGES[self.code].format(**self.values)
+        return sentence(self.code, self.values)
 
     def __reduce__(self):  # keeps the values when the error crosses a process boundary
         return _rebuild, (self.code, self.values)
@@ -61,3 +104,14 @@ class LabError(ValueError):
 
 def _rebuild(code: str, values: dict[str, object]) -> LabError:
     return LabError(code, **values)
+
+
+def sentence(
+    code: str, values: Mapping[str, object], messages: Mapping[str, str] = MESSAGES
+) -> str:
+    """The message ``code`` with its numbers; ``messages`` may be a translated table."""
+    filled = dict(values)
+    if "hints" in filled:
+        parts = [sentence(hint, numbers, messages) for hint, numbers in filled["hints"]]
+        filled["hints"] = messages["hint_or"].join(parts)
+    return messages[code].format(**filled)
