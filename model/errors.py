@@ -53,8 +53,13 @@ MESSAGES: dict[str, str] = {
     "{gpus} GPUs cannot share evenly; set tensor_parallel to one of {choices}.",
     "context_above_model": "memory.max_model_len is {tokens:,} tokens and {model} was made for "
     "{limit:,}; set it to {limit:,} or less, or choose another model.",
-    "swap_above_host": "memory.swap_space_gib is {gib:g} GiB a GPU and {device} has {host_gb:.0f} "
-    "GB of host memory; set it to {limit_gib:,.0f} or less.",
+    "swap_above_host": "{field} asks for {asked_gb:,.0f} GB of host memory and there are "
+    "{host_gb:,.0f} GB; set it to {limit:,} or less.",
+    "trace_name": "A trace needs a name of 1 to 200 characters; give it one.",
+    "trace_hash": "The SHA-256 of trace {name!r} must be 64 digits 0-9 and a-f; upload the trace "
+    "again.",
+    "trace_needed": "The requests of trace {name!r} do not travel with the scenario; upload the "
+    "trace again.",
     # memory
     "model_does_not_fit": "{model} needs {weights_gb:.0f} GB for weights; {gpus} × {gpu_gb:.0f} GB "
     "leave no room for KV: {hints}.",
@@ -80,6 +85,59 @@ MESSAGES: dict[str, str] = {
     "json_missing_key": "{field} is missing; add it.",
     "json_version": "The scenario has version {found} and this program reads {expected}; "
     "export it again with this program.",
+    # traces: the whole file
+    "trace_unreadable": "The file {name} cannot be read; check that it exists and is a file.",
+    "trace_empty": "The file is empty; give a trace with at least one request.",
+    "trace_binary": "The file is not text; save the trace as CSV or JSON lines in UTF-8.",
+    "trace_packed": "The file is packed or a workbook ({kind}); unpack it, or save it as CSV.",
+    "trace_json_array": "The file is one JSON list; write one JSON object on each line instead.",
+    "trace_unknown": "The first line is {value!r}, which names no known columns. Give the columns "
+    "of an Azure trace (TIMESTAMP, ContextTokens, GeneratedTokens), of BurstGPT (Timestamp, Request "
+    "tokens, Response tokens), of this lab (arrival_s, prompt_tokens, output_tokens), or Mooncake's "
+    "JSON lines.",
+    "trace_missing_columns": "The first line looks like the {format} format but does not name the "
+    "column {columns}; add it.",
+    "trace_column_twice": "The first line names the column {column} twice; remove or rename one.",
+    "trace_nothing_left": "None of the {refused:,} lines is a request (the first fault is on line "
+    "{line:,}); nothing was read.",
+    # traces: one line
+    "trace_columns": "Line {line:,} has {cells:,} values where the header names {expected:,}; it "
+    "was left out.",
+    "trace_line_long": "Line {line:,} is longer than {limit:,} characters; it was left out.",
+    "trace_empty_cell": "Line {line:,}: {column} is empty; the line was left out.",
+    "trace_not_a_number": "Line {line:,}: {column} is {value!r}, not a number; the line was left "
+    "out.",
+    "trace_not_whole": "Line {line:,}: {column} is {value}, not a whole number; the line was left "
+    "out.",
+    "trace_not_a_date": "Line {line:,}: {column} is {value!r}, not a date and time such as "
+    "2023-11-16 18:17:03.97; the line was left out.",
+    "trace_out_of_range": "Line {line:,}: {column} is {value}, not between {low:,} and {high:,}; the "
+    "line was left out.",
+    "trace_time_far": "Line {line:,}: its time is {days:,} days away from the middle of the trace; "
+    "the line was left out.",
+    "trace_failed_request": "Line {line:,}: the request failed (0 response tokens); it was left out.",
+    "trace_cancel_early": "Line {line:,}: cancel_s is {value}, before the request arrives; the line "
+    "was left out.",
+    "trace_prefix_long": "Line {line:,}: shared_prefix_tokens is {value:,}, more than the prompt of "
+    "{prompt:,}; the line was left out.",
+    "trace_prefix_group": "Line {line:,}: shared_prefix_tokens is {value:,} but prefix_group is "
+    "empty; the line was left out.",
+    "trace_same_id": "Line {line:,}: request_id {value!r} was already used on line {first:,}; the "
+    "line was left out.",
+    "trace_not_json": "Line {line:,} is not a complete JSON object; it was left out.",
+    "trace_missing_key": "Line {line:,} has no {column}; it was left out.",
+    "trace_too_many": "Line {line:,} and those after it were left out: at most {limit:,} requests "
+    "are read.",
+    # traces: notes that cost no line
+    "trace_label": "Line {line:,}: the request_id {value!r} could run as a formula or has odd "
+    "characters; the request got another name.",
+    "trace_hash_ids": "Line {line:,}: hash_ids is not a list of whole numbers; the request was kept "
+    "without its prefix.",
+    "trace_hash_count": "Line {line:,}: {ids:,} hash_ids do not cover a prompt of {blocks:,} blocks; "
+    "the request was kept without its prefix.",
+    "trace_unsorted": "Line {line:,}: the time goes back ({times:,} times in the file); the requests "
+    "were sorted by time.",
+    "trace_unused_column": "Line {line:,}: the column {column!r} is not known; it was not used.",
 }
 
 
