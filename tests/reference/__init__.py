@@ -1,0 +1,35 @@
+"""A second, naive simulator of the recorded schedulers, to check the real one against.
+
+It advances one iteration at a time, keeps plain lists and is written for reading: no shortcut, no
+array, nothing shared with ``model``. One file an engine, each the transcript of that engine's
+rules. ``run`` takes a configuration and requests as the files of ``tests/golden`` hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.reference.common import Recording, drive
+from tests.reference.orca import Orca
+from tests.reference.sarathi import Sarathi
+from tests.reference.static import Static
+from tests.reference.vllm_v0 import VllmV0
+from tests.reference.vllm_v1 import VllmV1
+
+ENGINES = {
+    "static": Static,
+    "orca": Orca,
+    "sarathi": Sarathi,
+    "vllm-v0": VllmV0,
+    "vllm-v1": VllmV1,
+}
+
+
+def run(config: Mapping, requests: Sequence[Mapping], *, max_decisions: int = 100_000) -> Recording:
+    """Simulate ``requests`` (rows of ``requests.csv``) under ``config`` (``config.json``).
+
+    Raises ``common.OutOfHostBlocks`` where the real engine aborts, and ``RuntimeError`` if the
+    engine still decides after ``max_decisions`` (a livelock, or a far too long test).
+    """
+    engine = ENGINES[config["policy"]](config["scheduler"])
+    return drive(engine, config["iteration_time"], requests, max_decisions)
