@@ -91,10 +91,10 @@ MESSAGES: dict[str, str] = {
     "trace_binary": "The file is not text; save the trace as CSV or JSON lines in UTF-8.",
     "trace_packed": "The file is packed or a workbook ({kind}); unpack it, or save it as CSV.",
     "trace_json_array": "The file is one JSON list; write one JSON object on each line instead.",
-    "trace_unknown": "The first line is {value!r}, which names no known columns. Give the columns "
-    "of an Azure trace (TIMESTAMP, ContextTokens, GeneratedTokens), of BurstGPT (Timestamp, Request "
-    "tokens, Response tokens), of this lab (arrival_s, prompt_tokens, output_tokens), or Mooncake's "
-    "JSON lines.",
+    "trace_unknown": "The first line is {value!r}, which names no known columns. Give those of an "
+    "Azure trace (TIMESTAMP, ContextTokens, GeneratedTokens), of BurstGPT (Timestamp, Request "
+    "tokens, Response tokens), of this lab (arrival_s, prompt_tokens, output_tokens), or "
+    "Mooncake's JSON lines.",
     "trace_missing_columns": "The first line looks like the {format} format but does not name the "
     "column {columns}; add it.",
     "trace_column_twice": "The first line names the column {column} twice; remove or rename one.",
@@ -111,15 +111,16 @@ MESSAGES: dict[str, str] = {
     "out.",
     "trace_not_a_date": "Line {line:,}: {column} is {value!r}, not a date and time such as "
     "2023-11-16 18:17:03.97; the line was left out.",
-    "trace_out_of_range": "Line {line:,}: {column} is {value}, not between {low:,} and {high:,}; the "
-    "line was left out.",
+    "trace_out_of_range": "Line {line:,}: {column} is {value}, not between {low:,} and {high:,}; "
+    "the line was left out.",
     "trace_time_far": "Line {line:,}: its time is {days:,} days away from the middle of the trace; "
     "the line was left out.",
-    "trace_failed_request": "Line {line:,}: the request failed (0 response tokens); it was left out.",
-    "trace_cancel_early": "Line {line:,}: cancel_s is {value}, before the request arrives; the line "
-    "was left out.",
-    "trace_prefix_long": "Line {line:,}: shared_prefix_tokens is {value:,}, more than the prompt of "
-    "{prompt:,}; the line was left out.",
+    "trace_failed_request": "Line {line:,}: the request failed (0 response tokens); it was left "
+    "out.",
+    "trace_cancel_early": "Line {line:,}: cancel_s is {value}, before the request arrives; the "
+    "line was left out.",
+    "trace_prefix_long": "Line {line:,}: shared_prefix_tokens is {value:,}, more than the prompt "
+    "of {prompt:,}; the line was left out.",
     "trace_prefix_group": "Line {line:,}: shared_prefix_tokens is {value:,} but prefix_group is "
     "empty; the line was left out.",
     "trace_same_id": "Line {line:,}: request_id {value!r} was already used on line {first:,}; the "
@@ -131,12 +132,12 @@ MESSAGES: dict[str, str] = {
     # traces: notes that cost no line
     "trace_label": "Line {line:,}: the request_id {value!r} could run as a formula or has odd "
     "characters; the request got another name.",
-    "trace_hash_ids": "Line {line:,}: hash_ids is not a list of whole numbers; the request was kept "
-    "without its prefix.",
-    "trace_hash_count": "Line {line:,}: {ids:,} hash_ids do not cover a prompt of {blocks:,} blocks; "
-    "the request was kept without its prefix.",
-    "trace_unsorted": "Line {line:,}: the time goes back ({times:,} times in the file); the requests "
-    "were sorted by time.",
+    "trace_hash_ids": "Line {line:,}: hash_ids is not a list of whole numbers; the request was "
+    "kept without its prefix.",
+    "trace_hash_count": "Line {line:,}: {ids:,} hash_ids do not cover a prompt of {blocks:,} "
+    "blocks; the request was kept without its prefix.",
+    "trace_unsorted": "Line {line:,}: the time goes back ({times:,} times in the file); the "
+    "requests were sorted by time.",
     "trace_unused_column": "Line {line:,}: the column {column!r} is not known; it was not used.",
 }
 

@@ -9,10 +9,10 @@ policies, or two settings, are thus compared on the same luck.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
+from model import checks
 from model.errors import LabError
 from model.requests import LARGEST_TOKENS, Requests
 
@@ -26,22 +26,6 @@ DURATION_KINDS = ("fixed", "exponential")
 # The children of the seed, one per column of a stream. Append only: the order is part of the
 # meaning of a seed.
 _COLUMNS = ("arrival", "prompt", "output", "prefix", "patience", "think")
-
-
-def check_number(field: str, value, low, high, *, whole: bool = False) -> None:
-    """Raise a LabError that names the field unless ``low <= value <= high`` (nan never is)."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise LabError("not_a_number", field=field, value=value)
-    if not low <= value <= high:
-        raise LabError("out_of_range", field=field, value=value, low=low, high=high)
-    if whole and value != int(value):
-        raise LabError("not_a_whole_number", field=field, value=value)
-
-
-def check_choice(field: str, value, choices: tuple[str, ...]) -> None:
-    """Raise a LabError that names the field and the choices unless ``value`` is one of them."""
-    if value not in choices:
-        raise LabError("unknown_choice", field=field, value=value, choices=", ".join(choices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +52,13 @@ class Lengths:
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, LENGTH_KINDS)
-        check_number("mean_tokens", self.mean_tokens, 1, LARGEST_TOKENS)
-        check_number("cv", self.cv, 0, 100)
-        check_number("low_tokens", self.low_tokens, 1, LARGEST_TOKENS, whole=True)
-        check_number("high_tokens", self.high_tokens, 1, LARGEST_TOKENS, whole=True)
+        checks.choice("kind", self.kind, LENGTH_KINDS)
+        checks.number("mean_tokens", self.mean_tokens, 1, LARGEST_TOKENS)
+        checks.number("cv", self.cv, 0, 100)
+        checks.whole_number("low_tokens", self.low_tokens, 1, LARGEST_TOKENS)
+        checks.whole_number("high_tokens", self.high_tokens, 1, LARGEST_TOKENS)
         if self.max_tokens is not None:
-            check_number("max_tokens", self.max_tokens, 1, LARGEST_TOKENS, whole=True)
+            checks.whole_number("max_tokens", self.max_tokens, 1, LARGEST_TOKENS)
         if self.kind == "fixed" and self.mean_tokens != int(self.mean_tokens):
             raise LabError("not_a_whole_number", field="mean_tokens", value=self.mean_tokens)
         if self.kind == "uniform" and self.low_tokens > self.high_tokens:
@@ -92,8 +76,8 @@ class Lengths:
         if len(self.quantiles) < 2 or any(len(pair) != 2 for pair in self.quantiles):
             raise LabError("quantiles_shape", field="quantiles")
         for share, tokens in self.quantiles:
-            check_number("quantiles", share, 0, 1)
-            check_number("quantiles", tokens, 1, LARGEST_TOKENS)
+            checks.number("quantiles", share, 0, 1)
+            checks.number("quantiles", tokens, 1, LARGEST_TOKENS)
         shares, tokens = np.array(self.quantiles, dtype=float).T
         rising = (np.diff(shares) > 0).all() and (np.diff(tokens) >= 0).all()
         if not rising or shares[0] != 0 or shares[-1] != 1:
@@ -152,12 +136,12 @@ class Arrivals:
     think_kind: str = "fixed"
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, ARRIVAL_KINDS)
-        check_number("rate_per_s", self.rate_per_s, 1e-6, 1e6)
-        check_number("cv", self.cv, 0, 100)
-        check_number("users", self.users, 1, LARGEST_REQUESTS, whole=True)
-        check_number("think_s", self.think_s, 0, 1e6)
-        check_choice("think_kind", self.think_kind, DURATION_KINDS)
+        checks.choice("kind", self.kind, ARRIVAL_KINDS)
+        checks.number("rate_per_s", self.rate_per_s, 1e-6, 1e6)
+        checks.number("cv", self.cv, 0, 100)
+        checks.whole_number("users", self.users, 1, LARGEST_REQUESTS)
+        checks.number("think_s", self.think_s, 0, 1e6)
+        checks.choice("think_kind", self.think_kind, DURATION_KINDS)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """``n`` arrival times in seconds, ascending from 0; nan where released by an end."""
@@ -198,12 +182,12 @@ class Stream:
     patience_kind: str = "exponential"
 
     def __post_init__(self) -> None:
-        check_number("n_requests", self.n_requests, 1, LARGEST_REQUESTS, whole=True)
-        check_number("priority", self.priority, -(10**9), 10**9, whole=True)
-        check_number("start_s", self.start_s, 0, 1e9)
-        check_number("prefix_groups", self.prefix_groups, 0, LARGEST_REQUESTS, whole=True)
+        checks.whole_number("n_requests", self.n_requests, 1, LARGEST_REQUESTS)
+        checks.whole_number("priority", self.priority, -(10**9), 10**9)
+        checks.number("start_s", self.start_s, 0, 1e9)
+        checks.whole_number("prefix_groups", self.prefix_groups, 0, LARGEST_REQUESTS)
         shared = self.shared_prefix_tokens
-        check_number("shared_prefix_tokens", shared, 0, LARGEST_TOKENS, whole=True)
+        checks.whole_number("shared_prefix_tokens", shared, 0, LARGEST_TOKENS)
         if bool(self.prefix_groups) != bool(shared):
             raise LabError(
                 "prefix_incomplete",
@@ -211,9 +195,9 @@ class Stream:
                 tokens=shared,
                 groups=self.prefix_groups,
             )
-        check_choice("patience_kind", self.patience_kind, DURATION_KINDS)
+        checks.choice("patience_kind", self.patience_kind, DURATION_KINDS)
         if self.patience_s is not None:
-            check_number("patience_s", self.patience_s, 0, 1e9)
+            checks.number("patience_s", self.patience_s, 0, 1e9)
             if self.arrivals.kind == "closed_loop":
                 raise LabError("closed_loop_patience", name=self.name)
 
@@ -244,7 +228,7 @@ class Workload:
 
     def generate(self, seed: int) -> Requests:
         """The requests of this seed (a whole number, 0 or more); the same every time."""
-        check_number("seed", seed, 0, 2**63 - 1, whole=True)
+        checks.whole_number("seed", seed, 0, 2**63 - 1)
         parts = [self._columns(index, int(seed)) for index in range(len(self.streams))]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         first = self.streams[0].arrivals
