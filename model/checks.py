@@ -18,6 +18,7 @@ def number(field: str, value: object, low: float, high: float) -> None:
     if not math.isfinite(value):
         raise LabError("not_finite", field=field, value=value)
     if not low <= value <= high:
+        low, high = (int(bound) if bound == int(bound) else bound for bound in (low, high))
         raise LabError("out_of_range", field=field, value=value, low=low, high=high)
 
 

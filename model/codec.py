@@ -117,12 +117,17 @@ def _decode_fields(data: object, cls: type, families: Families, path: str) -> ob
         required = field.default is field.default_factory is dataclasses.MISSING
         if field.init and required and field.name not in data:
             raise LabError("json_missing_key", field=_join(path, field.name))
-    return cls(
-        **{
-            key: decode(value, hints[key], families, _join(path, key))
-            for key, value in data.items()
-        }
-    )
+    values = {
+        key: decode(value, hints[key], families, _join(path, key)) for key, value in data.items()
+    }
+    try:
+        return cls(**values)
+    except LabError as error:
+        field = error.values.get("field")
+        if not path or field not in hints:
+            raise
+        # The class knows its own field; which of several objects it is only the path says.
+        raise LabError(error.code, **{**error.values, "field": _join(path, field)}) from None
 
 
 def _decode_tuple(data: object, hint: object, families: Families, path: str) -> tuple:

@@ -212,13 +212,14 @@ def check_context(
         return
     needed = blocks_for_tokens(tokens, memory.block_size)
     hints = [("hint_max_model_len", {"tokens": capacity.tokens})]
-    if memory.kv_blocks is not None:
-        hints.append(("hint_kv_blocks", {"blocks": needed}))
-    elif memory.kv_gib is not None:
-        gib = math.ceil(needed * capacity.bytes_per_block / GIB * 100) / 100
-        hints.append(("hint_kv_gib", {"gib": gib}))
-    else:
+    if memory.kv_blocks is None and memory.kv_gib is None:
         hints += _roomier(model, device, memory, tensor_parallel, needed)
+    elif _physically_free(capacity, device) >= needed * (capacity.bytes_per_block or 0):
+        if memory.kv_blocks is not None:
+            hints.append(("hint_kv_blocks", {"blocks": needed}))
+        else:
+            gib = math.ceil(needed * capacity.bytes_per_block / GIB * 100) / 100
+            hints.append(("hint_kv_gib", {"gib": gib}))
     raise LabError(
         "context_does_not_fit",
         tokens=tokens,
@@ -240,6 +241,13 @@ def _blocks_without_model(memory: Memory, tensor_parallel: int) -> KvCapacity:
         cpu_blocks=memory.num_cpu_blocks or 0,
         gpus=tensor_parallel,
     )
+
+
+def _physically_free(capacity: KvCapacity, device: Device | None) -> float:
+    """Bytes beside the weights, however little the settings use of them; inf without hardware."""
+    if device is None:
+        return math.inf
+    return device.hbm_bytes * capacity.gpus - capacity.weight_bytes
 
 
 def _pool_bytes(model: Model, device: Device, memory: Memory, gpus: int) -> float:
