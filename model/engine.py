@@ -1,0 +1,430 @@
+"""One serving engine on the simulation clock: decide, run, account, repeat.
+
+The engine asks its scheduler for a decision, then lets as many iterations pass at once as the same
+decision would be taken again: until the next arrival, cancellation, completion, end of a prefill or
+shortage of blocks. The clock is accumulated one iteration after the other whether or not iterations
+are joined, so both ways give the same bits.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+
+import numpy as np
+
+from model.errors import LabError
+from model.events import EVENT, REASON
+from model.iteration_time import IterationCost
+from model.schedulers.base import Decision
+from model.state import CANCELLED, FINISHED, EngineState
+
+TOLERANCE_S = 1e-9  # two times closer than this are the same moment
+SCALAR_ITERATIONS = 24  # below this a Python loop is faster than NumPy calls; same bits
+CHUNK_ITERATIONS = 256  # most iterations of equal prefill chunks joined at once
+
+FINISH, FIRST_TOKEN, CANCEL = EVENT["finish"], EVENT["first_token"], EVENT["cancel"]
+
+STRETCH_FIELDS = (
+    "iterations",
+    "decode_requests",
+    "prefill_requests",
+    "prefill_tokens",
+    "recompute_tokens",
+    "padding_tokens",
+    "waiting",
+    "running",
+    "swapped",
+    "swapped_blocks",
+    "attention_pairs",
+    "attention_pairs_step",
+    "kv_tokens_read",
+    "kv_tokens_read_step",
+    "ticks",  # 1 if the decodes advanced
+)
+
+
+class Engine:
+    """Runs one :class:`EngineState`; the kernel delivers arrivals and cancellations."""
+
+    def __init__(
+        self, state: EngineState, cost: IterationCost, *, fast_forward: bool = True
+    ) -> None:
+        self.state = state
+        self.cost = cost
+        self.fast_forward = fast_forward
+        self.decisions = 0
+        self.iteration_time_calls = 0
+        self.stuck = False  # somebody waits, nobody can run, and only an outside event can help
+        self.stretches = array("q")
+        self.stretch_start_s = array("d")
+        self.end_s = array("d")
+        self.blocks_used = array("q")
+        self.chunks = array("q")  # iteration, iterations, request, tokens each, first token
+        self.first_tokens = array("q")  # emissions at the end of a prefill: iteration, request
+        self.moved = array("q")  # iteration, kind (event code), request, number
+        self._finished_rows: list[int] = []  # of a static batch that keeps computing them
+        self._finished_rows_context = 0
+
+    # -- what the kernel calls -----------------------------------------------------------------
+
+    def can_decide_before(self, until_s: float) -> bool:
+        """Is there a request for which something may be decided before `until_s`?"""
+        state = self.state
+        busy = bool(state.running or state.waiting or state.swapped)
+        return busy and not self.stuck and state.clock_s < until_s - TOLERANCE_S
+
+    def deliver(self, request: int, time_s: float) -> None:
+        """A request arrives (the engine has run every decision that starts before `time_s`)."""
+        state = self.state
+        self._wait_until(time_s)
+        reason = state.policy.reject_reason(state, request)
+        if reason:
+            state.reject(request, reason, time_s)
+            return
+        state.log.add(time_s, EVENT["arrive"], state.iteration, request)
+        state.waiting.push(request)
+
+    def cancel(self, request: int, time_s: float) -> None:
+        """The client of a request has given up; it leaves at the next decision."""
+        state = self.state
+        self._wait_until(time_s)
+        if request in state.running:
+            state.leave(request)
+        elif request in state.swapped:
+            del state.swapped[request]
+            state.cpu_free += state.held[request]
+        else:
+            state.waiting.remove(request)
+        state.status[request] = CANCELLED
+        state.log.add(state.clock_s, CANCEL, state.iteration, request)
+        self.moved.extend((state.iteration, CANCEL, request, 0))
+        state.ended.append(request)
+
+    def _wait_until(self, time_s: float) -> None:
+        """An engine with nothing to run sleeps until something happens."""
+        self.stuck = False
+        if not self.state.running and self.state.clock_s < time_s:
+            self.state.clock_s = time_s
+
+    def advance(
+        self, until_s: float, *, stop_at_end: bool = False, at_least_one: bool = False
+    ) -> None:
+        """Run every decision that starts before `until_s`, and `at_least_one` in any case.
+
+        With `stop_at_end` return as soon as a request has ended. When nothing can run the engine
+        returns and its clock stands still.
+        """
+        state = self.state
+        limit = until_s - TOLERANCE_S
+        policy = state.policy
+        fruitless = 0
+        while (at_least_one or state.clock_s < limit) and (
+            state.running or state.waiting or state.swapped
+        ):
+            at_least_one = False
+            decision = Decision()
+            policy.decide(state, decision)
+            self.decisions += 1
+            if decision.decodes or decision.chunks or decision.row_without_tokens:
+                fruitless = 0
+                self._run(decision, limit)
+            elif decision.preempted or decision.swapped_out or decision.swapped_in:
+                fruitless += 1  # decide again at the same clock
+                if fruitless > 2 * len(state.known):
+                    raise LabError("scheduler_makes_no_progress", policy=policy.name)
+            elif state.running or until_s < float("inf"):
+                self.stuck = True
+                return
+            else:
+                self._give_up_on_head()
+            if stop_at_end and state.ended:
+                return
+
+    def _give_up_on_head(self) -> None:
+        """Nothing runs, nothing will arrive, and still the head cannot be admitted: it never will."""
+        state = self.state
+        if state.swapped:
+            head = next(iter(state.swapped))
+            del state.swapped[head]
+            state.cpu_free += state.held[head]
+        else:
+            head = state.waiting.take()
+        state.reject(head, REASON["never_fits"])
+
+    # -- one decision --------------------------------------------------------------------------
+
+    def _run(self, decision: Decision, limit_s: float) -> None:
+        """Let the decision run for as many iterations as it stays the same, and write them down."""
+        state = self.state
+        decoding = state.decoding if decision.decodes else 0
+        context = state.context_sum + decoding if decoding else 0
+        if decision.skipped:
+            decoding -= len(decision.skipped)
+            context -= sum(state.context(r) + 1 for r in decision.skipped)
+        tokens, pairs, reads = decoding, context, context
+        prefill = recompute = chunk_pairs_step = chunk_reads_step = 0
+        joined = self._joinable(decision) if self.fast_forward else 1
+        for request, size in decision.chunks:
+            start = state.computed[request]
+            again = state.high_water[request] - start
+            if again > 0:
+                recompute += again if again < size else size
+            if joined > 1:
+                # Where repeated work turns into new work inside the chunk run, cut there.
+                if again > 0:
+                    joined = max(1, min(joined, again // size))
+                chunk_pairs_step += size * size
+                chunk_reads_step += size
+            prefill += size
+            pairs += size * start + size * (size + 1) // 2
+            reads += start + size
+        padding = decision.padding_tokens
+        rows = len(self._finished_rows)
+        if rows and decoding:
+            padding += rows
+            self._finished_rows_context += rows
+            pairs += self._finished_rows_context
+            reads += self._finished_rows_context
+        pairs += decision.padding_pairs
+        reads += decision.padding_tokens
+        tokens += prefill + padding
+        pairs_step = decoding + chunk_pairs_step
+        reads_step = decoding + chunk_reads_step
+        if rows and decoding:
+            pairs_step += rows
+            reads_step += rows
+
+        used = state.kv_blocks - state.free
+        blocks = [used]
+        if joined > 1:
+            blocks = self._blocks_ahead(decision, joined, used)
+            joined = len(blocks)
+        start_s = state.clock_s
+        ends = self._pass_time(
+            joined, limit_s, tokens, pairs, pairs_step, reads, reads_step, decision.swapped_blocks
+        )
+        joined = len(ends)
+
+        self.stretch_start_s.append(start_s)
+        self.end_s.extend(ends)
+        self.blocks_used.extend(blocks[:joined] if joined < len(blocks) else blocks)
+        self.stretches.extend(
+            (
+                joined,
+                decoding,
+                len(decision.chunks),
+                prefill - recompute,
+                recompute,
+                padding,
+                len(state.waiting),
+                len(state.running),
+                len(state.swapped),
+                decision.swapped_blocks,
+                pairs,
+                pairs_step,
+                reads,
+                reads_step,
+                1 if decoding else 0,
+            )
+        )
+        if decision.changes_queues:
+            self._write_moves(decision)
+        self._account(decision, joined, decoding, blocks[joined - 1] - used)
+
+    def _joinable(self, decision: Decision) -> int:
+        """For how many iterations the decision may stand, blocks and clock aside."""
+        state = self.state
+        joined = state.policy.stable_for(state, decision)
+        if joined > 1:
+            if decision.decodes:
+                joined = min(joined, state.next_finish_tick() - state.tick)
+            for request, size in decision.chunks:
+                left = state.known[request] - state.computed[request] - 1
+                joined = min(joined, max(1, left // size), CHUNK_ITERATIONS)
+        return joined
+
+    def _blocks_ahead(self, decision: Decision, joined: int, used: int) -> list[int]:
+        """Blocks used after each of the next iterations, cut before they run short."""
+        state = self.state
+        if state.policy.reserves:
+            return [used] * joined
+        limit = state.kv_blocks - state.policy.needs_free_block
+        steps = [0] * (joined - 1)
+        if decision.decodes:
+            cycle = state.demand_cycle()
+            whole, rest = divmod(joined, state.block_size)
+            steps = (cycle * whole + cycle[:rest])[1:]
+        for request, size in decision.chunks:
+            held, total = state.held[request], state.computed[request] + size
+            for i in range(joined - 1):
+                total += size
+                need = state.blocks_for(total) - held
+                if need > 0:
+                    steps[i] += need
+                    held += need
+        ahead = list(accumulate(steps, initial=used))
+        if ahead[-1] > limit:
+            ahead = ahead[: max(1, _first_above(ahead, limit))]
+        return ahead
+
+    def _pass_time(
+        self,
+        joined: int,
+        limit_s: float,
+        tokens: int,
+        pairs: int,
+        pairs_step: int,
+        reads: int,
+        reads_step: int,
+        swapped_blocks: int,
+    ) -> list[float]:
+        """End times of up to `joined` iterations; only the last may end at or after `limit_s`."""
+        self.iteration_time_calls += 1
+        cost = self.cost
+        clock = self.state.clock_s
+        weights = cost.weights_s(tokens)
+        other = cost.fixed_s + cost.token_s * tokens + cost.swapped_block_s * swapped_blocks
+        by_tokens = cost.compute_token_s * tokens
+        per_pair, per_read = cost.compute_pair_s, cost.kv_token_read_s
+        ends: list[float] = []
+        for _ in range(min(joined, SCALAR_ITERATIONS)):
+            compute = by_tokens + per_pair * pairs
+            memory = weights + per_read * reads
+            clock = clock + ((compute if compute > memory else memory) + other)
+            ends.append(clock)
+            if clock >= limit_s:
+                return ends
+            pairs += pairs_step
+            reads += reads_step
+        left = joined - len(ends)
+        while left:
+            # Durations never shrink inside a stretch, so the present one bounds how many fit.
+            duration = clock - (ends[-2] if len(ends) > 1 else self.state.clock_s)
+            fit = left
+            if limit_s < float("inf") and duration > 0:
+                fit = min(left, int((limit_s - clock) / duration) + 2)
+            step = np.arange(fit)
+            durations = (
+                np.maximum(
+                    by_tokens + per_pair * (pairs + pairs_step * step),
+                    weights + per_read * (reads + reads_step * step),
+                )
+                + other
+            )
+            durations[0] = clock + durations[0]
+            clocks = np.add.accumulate(durations)
+            stop = int(np.searchsorted(clocks, limit_s)) + 1
+            ends.extend(clocks[:stop].tolist())
+            if stop <= fit:
+                return ends
+            clock = ends[-1]
+            left -= fit
+            pairs += pairs_step * fit
+            reads += reads_step * fit
+        return ends
+
+    def _write_moves(self, decision: Decision) -> None:
+        moved, iteration = self.moved, self.state.iteration
+        for kind, requests in (
+            ("preempt", decision.preempted),
+            ("swap_out", decision.swapped_out),
+            ("swap_in", decision.swapped_in),
+        ):
+            for request in requests:
+                moved.extend((iteration, EVENT[kind], request, 0))
+        for request, cached in decision.cached:
+            moved.extend((iteration, EVENT["admit"], request, cached))
+
+    # -- after the iterations ------------------------------------------------------------------
+
+    def _account(self, decision: Decision, joined: int, decoding: int, grown: int) -> None:
+        """Advance contexts, emit tokens, let finished requests go."""
+        state = self.state
+        first = state.iteration
+        state.iteration += joined
+        state.clock_s = self.end_s[-1]
+        if decoding:
+            state.tick += joined
+            state.context_sum += state.decoding * joined
+            self._finished_rows_context += len(self._finished_rows) * (joined - 1)
+            for request in decision.skipped:
+                state.skip_decode(request)
+        finished: list[int] = []
+        for request, size in decision.chunks:
+            start = state.computed[request]
+            self.chunks.extend((first, joined, request, size, start))
+            again = state.high_water[request] - start
+            if again > 0:
+                state.recomputed_tokens[request] += min(again, size * joined)
+            if joined > 1:
+                ahead = size * joined
+                before = state.held[request]
+                held = state.blocks_for(state.computed[request] + ahead)
+                if not state.policy.reserves and held > before:
+                    state.held[request] = held
+                    state.take(held - before)
+                    grown -= held - before
+                state.computed[request] += ahead
+                if state.cache is not None:
+                    state.cache.fill(request, state.computed[request])
+            else:
+                state.computed[request] += size
+            if state.computed[request] == state.known[request]:
+                self._emit(request, finished)
+        if grown:
+            state.take(grown)
+        if decoding:
+            while (tick := state.next_finish_tick()) is not None and tick == state.tick:
+                request = state._finish_at[0][1]
+                state.stop_decoding(request)
+                finished.append(request)
+        if finished:
+            self._finish(finished)
+
+    def _emit(self, request: int, finished: list[int]) -> None:
+        """A request has all its known tokens computed: it emits one more."""
+        state = self.state
+        del state.prefilling[request]
+        state.known[request] += 1
+        iteration = state.iteration - 1
+        self.first_tokens.extend((iteration, request))
+        if state.known[request] == state.prompt[request] + 1:
+            state.log.add(state.clock_s, FIRST_TOKEN, iteration, request)
+        if state.known[request] == state.last_token[request]:
+            finished.append(request)
+        else:
+            state.start_decoding(request)
+
+    def _finish(self, finished: list[int]) -> None:
+        """Let requests go, in the order in which they were served."""
+        state = self.state
+        if len(finished) > 1:
+            wanted = set(finished)
+            finished = [r for r in state.running if r in wanted]
+        keep_rows = state.policy.keeps_finished_rows
+        for request in finished:
+            state.status[request] = FINISHED
+            state.log.add(
+                state.clock_s, FINISH, state.iteration - 1, request, 0, state.blocks_held(request)
+            )
+            state.ended.append(request)
+            if keep_rows:
+                del state.running[request]
+                self._finished_rows.append(request)
+                self._finished_rows_context += state.computed[request]
+            else:
+                state.leave(request)
+        if keep_rows and not state.running:
+            for request in self._finished_rows:
+                state.release(request)
+            self._finished_rows = []
+            self._finished_rows_context = 0
+
+
+def _first_above(sorted_values: list[int], limit: int) -> int:
+    """Index of the first value above `limit`."""
+    for i, value in enumerate(sorted_values):
+        if value > limit:
+            return i
+    return len(sorted_values)

@@ -1,0 +1,10 @@
+"""Schedulers of real engines, one file each, under the engine's own names and parameters."""
+
+from model.schedulers.base import POLICIES, Decision, Scheduler
+from model.schedulers.orca import Orca
+from model.schedulers.sarathi import Sarathi
+from model.schedulers.static import Static
+from model.schedulers.vllm_v0 import VllmV0
+from model.schedulers.vllm_v1 import VllmV1
+
+__all__ = ["POLICIES", "Decision", "Orca", "Sarathi", "Scheduler", "Static", "VllmV0", "VllmV1"]
