@@ -24,7 +24,7 @@ def f1_parameters(model: Model) -> int:
 
 
 def test_all_solid_devices_of_the_dossier_are_there():
-    assert {device.name for device in DEVICES} == {
+    assert {device.name for device in DEVICES} >= {
         "A100 80G SXM",
         "A100 80G PCIe",
         "A100 40G SXM",
@@ -78,14 +78,15 @@ def test_ridge_f4(device, ridge):
 @pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.id)
 def test_device_row_is_plausible_and_has_a_source(device: Device):
     assert device.id == device.id.lower()
-    assert 24e9 <= device.hbm_bytes <= 192e9
-    assert 0.8e12 <= device.hbm_bytes_per_s <= 8e12
-    assert device.host_link_bytes_per_s in (32e9, 64e9)
+    assert 8e9 <= device.hbm_bytes <= 1e12  # a slip of a unit is a factor of 1000
+    assert 0.2e12 <= device.hbm_bytes_per_s <= 50e12
+    assert 10 < device.ridge_flop_per_byte < 1000
+    assert 8e9 <= device.host_link_bytes_per_s <= 1e12
     share = device.host_link_effective_bytes_per_s / device.host_link_bytes_per_s
-    assert share == pytest.approx(0.78, abs=0.005)
+    assert share == pytest.approx(0.78, abs=0.1)
     assert device.gpu_link_bytes_per_s >= device.host_link_bytes_per_s
-    assert device.host_memory_bytes >= 64e9
-    assert device.confidence in ("SRC", "2ND", "MEM")
+    assert device.host_memory_bytes >= 16e9
+    assert device.confidence in ("SRC", "card", "paper", "2ND", "MEM")
     assert device.source
 
 
@@ -166,16 +167,17 @@ def test_dense_models_use_all_parameters():
 
 
 def test_attention_width_is_not_the_hidden_size_everywhere():
-    differing = {
-        model.id: model.attention_width
-        for model in MODELS
-        if model.attention_width != model.hidden and model.kv_kind == "gqa"
-    }
-    assert differing == {"qwen3-32b": 8192, "qwen3-30b-a3b": 4096}
+    for name, width in (("qwen3-32b", 8192), ("qwen3-30b-a3b", 4096), ("llama-3-8b", 4096)):
+        model = catalogue.model(name)
+        assert model.attention_width == width
+        assert (model.hidden == width) == name.startswith("llama")
 
 
-def test_only_deepseek_caches_a_latent():
-    assert [(m.id, m.mla_latent) for m in MODELS if m.kv_kind == "mla"] == [("deepseek-v3", 576)]
+def test_a_latent_is_cached_where_kv_kind_is_mla():
+    assert catalogue.model("deepseek-v3").mla_latent == 512 + 64
+    for model in MODELS:
+        assert model.kv_kind in ("gqa", "mla")
+        assert (model.mla_latent > 0) == (model.kv_kind == "mla")
 
 
 def test_llama_3_and_3_1_differ_in_context():

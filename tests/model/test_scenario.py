@@ -13,7 +13,6 @@ from model.errors import MESSAGES, LabError, sentence
 from model.iteration_time import Linear, Roofline, Textbook
 from model.scenario import Memory, Scenario, Slo, TraceReference
 from model.schedulers import POLICIES
-from model.schedulers.orca import Orca
 from model.schedulers.vllm_v1 import VllmV1
 from model.workload import Arrivals, Lengths, Stream, Workload
 
@@ -297,8 +296,7 @@ def test_hints_are_translated_with_their_sentence():
 
 
 def test_presets_of_the_course():
-    presets = catalogue.presets()
-    assert list(presets) == [
+    assert set(catalogue.presets()) >= {
         "customer-service",
         "conversation",
         "code",
@@ -306,7 +304,7 @@ def test_presets_of_the_course():
         "preemption-storm",
         "interactive-offline",
         "morning-peak",
-    ]
+    }
 
 
 @pytest.mark.parametrize("preset", catalogue.presets().values(), ids=lambda preset: preset.id)
@@ -339,8 +337,3 @@ def test_source_text_presets_have_its_lengths():
     assert (service.prompt.mean_tokens, service.output.mean_tokens) == (512, 200)
     law = presets["law"].scenario.workload.streams[0]
     assert (law.prompt.mean_tokens, law.output.mean_tokens) == (32_768, 8_192)
-
-
-def test_orca_reserves_what_max_model_len_says():
-    scenario = replace(PLAIN, policy=Orca(), memory=Memory(max_model_len=1056))
-    assert scenario.max_model_len() == 1056
