@@ -142,7 +142,7 @@ class Engine:
                 return
 
     def _give_up_on_head(self) -> None:
-        """Nothing runs, nothing will arrive, and still the head cannot be admitted: it never will."""
+        """Nothing runs, nothing will arrive, and still the head cannot join: it never will."""
         state = self.state
         if state.swapped:
             head = next(iter(state.swapped))

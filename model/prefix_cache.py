@@ -1,9 +1,9 @@
 """Prefix caching as vLLM V1 does it: full KV blocks stay findable after their last user has left.
 
-Blocks are handed out from the front of one free list. A released block that holds cached content goes
-to the back, one without content to the front; taking a block forgets what it held. Blocks without
-content are therefore always in front of those with content, so a counter stands for the first part
-and an ordered dict for the second, and a block needs an identity only while it has content.
+Blocks are handed out from the front of one free list. A released block that holds cached content
+goes to the back, one without content to the front; taking a block forgets what it held. Blocks
+without content are therefore always in front of those with content, so a counter stands for the
+first part and an ordered dict for the second; a block needs an identity only while it has content.
 
 Source: `golden/RULES.md`, section "Prefix cache"; vLLM 0.33 `v1/core/block_pool.py`.
 """

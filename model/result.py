@@ -1,7 +1,7 @@
 """What a simulation leaves behind: columns, expanded from what the engines wrote down.
 
-Engines write one row per stretch of equal iterations, per chunk run and per run of decodes; here the
-rows become whole-array columns. Iterations of several engines follow one another, engine by engine.
+Engines write one row per stretch of equal iterations, per chunk run and per run of decodes; here
+the rows become whole-array columns. Iterations of several engines follow one another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Columns = dict[str, np.ndarray]
 class SimulationResult:
     """Columns of equal length in each table; they go to pandas, CSV and charts unchanged.
 
-    ``iterations``: one row an iteration (``start_s``, ``end_s`` in seconds, token and block counts).
+    ``iterations``: one row an iteration (``start_s``, ``end_s`` in seconds, tokens, blocks).
     ``requests``: one row a request, in the order of arrival; times are nan where nothing happened.
     ``events``: one row a decision; codes index EVENTS and REASONS.
     ``chunks``: runs of equal prefill chunks (first iteration row, iterations, request, tokens each,

@@ -42,7 +42,7 @@ def simulate(
 
 
 def run(engines: list[Engine], requests: Requests, route: Router) -> list[int]:
-    """Play all arrivals and cancellations; return the engine of each request (-1: never arrived)."""
+    """Play all arrivals and cancellations; return each request's engine (-1: never arrived)."""
     n = len(requests)
     placed = [-1] * n
     arrival_s = requests.arrival_s.tolist()
@@ -58,7 +58,7 @@ def run(engines: list[Engine], requests: Requests, route: Router) -> list[int]:
         until_s = outside[0][0] if outside else float("inf")
         if closed_loop:
             ended = _advance_to_first_end(engines, until_s)
-            for request, end_s in ended:
+            for _, end_s in ended:
                 if released < n:
                     start_s = end_s + think_s[released]
                     for engine in engines:

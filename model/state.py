@@ -2,13 +2,13 @@
 
 Requests that decode all advance together, one token an iteration, so they are kept as a sum and a
 histogram instead of one by one. `tick` counts the iterations in which the decodes ran; a decoding
-request's context is `offset + tick`, it needs a new block when that is a multiple of the block size,
-and it finishes at a tick known from the start. What decides therefore costs what changes, not what
-runs.
+request's context is `offset + tick`, it needs a new block when that is a multiple of the block
+size, and it finishes at a tick known from the start. A decision therefore costs what changes, not
+what runs.
 
 Tokens are whole numbers; "computed" are tokens whose KV is stored, "known" are prompt plus outputs.
-While a request decodes, known = computed + 1: the newest token's KV is written by the iteration that
-consumes it.
+While a request decodes, known = computed + 1: the newest token's KV is written by the iteration
+that consumes it.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class EngineState:
     def release(self, request: int, taken_now: int = 0, tokens_now: int = 0) -> None:
         """Give back all blocks of a request.
 
-        `taken_now` and `tokens_now` are the block and the tokens that this very iteration had already
-        given a victim: the prefix cache finds its blocks from the moment they are scheduled.
+        `taken_now` and `tokens_now` are the block and the tokens that this very iteration had
+        already given a victim: the prefix cache finds blocks from the moment they are scheduled.
         """
         held = self.blocks_held(request) + taken_now
         if self.cache is None:

@@ -1,7 +1,7 @@
 """The rule that Sarathi-Serve and vLLM V0 share: no decode without a free block.
 
-Before every decode one block must be free, even if the request's last block has room. Where none is,
-the tail of the running list is preempted, the request itself when nobody stands behind it.
+Before every decode one block must be free, even if the request's last block has room. Where none
+is, the tail of the running list is preempted, the request itself when nobody stands behind it.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A scheduler is a frozen dataclass of its engine's own parameters without state of its own. Its
 :meth:`Scheduler.decide` looks at an :class:`~model.state.EngineState`, moves requests between the
-queues, takes and releases KV blocks through the state's methods, and writes into a :class:`Decision`
-how many tokens each request gets. Work is in proportion to what changes: requests that decode are
-counted, not listed, unless something is short.
+queues, takes and releases KV blocks through the state's methods, and writes into a
+:class:`Decision` how many tokens each request gets. Work is in proportion to what changes: requests
+that decode are counted, not listed, unless something is short.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOST_TOKENS = 10_000_000
 class Decision:
     """One iteration: who gets how many tokens, and who came and went to make it possible.
 
-    Every decoding request gets one token if `decodes`, except those in `skipped`; `chunks` lists the
-    others as (request, prefill tokens), in the order in which they are served.
+    Every decoding request gets one token if `decodes`, except those in `skipped`; `chunks` lists
+    the others as (request, prefill tokens), in the order in which they are served.
     """
 
     __slots__ = (

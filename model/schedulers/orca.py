@@ -1,8 +1,8 @@
 """Orca: iteration-level scheduling with reserved KV; prompts and decodes share a batch.
 
-Source: Orca (OSDI'22) section 3, algorithm 1; DOMAIN S2. With `reserve="max"` it reproduces recorded
-schedules of the Sarathi-Serve repository's Orca decision by decision; "pow2" and "oracle" are the
-variants that the vLLM paper compares with.
+Source: Orca (OSDI'22) section 3, algorithm 1. With `reserve="max"` it reproduces recorded schedules
+of the Sarathi-Serve repository's Orca decision by decision; "pow2" and "oracle" are the variants
+that the vLLM paper compares with.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Orca(ReservingScheduler):
     """Orca; `reserve` says for how long an output memory is set aside.
 
-    "max": up to max_model_len; "oracle": exactly prompt + output; "pow2": the output rounded up to a
-    power of two, so at most twice the real one.
+    "max": up to max_model_len; "oracle": exactly prompt + output; "pow2": the output rounded up to
+    a power of two, so at most twice the real one.
     """
 
     name: ClassVar[str] = "orca"

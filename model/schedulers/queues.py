@@ -28,7 +28,7 @@ class FcfsQueue(deque):
 
 
 class PriorityQueue:
-    """Requests by ``rank`` (smaller first); a preempted one returns to its rank, not to the front."""
+    """Requests by ``rank`` (smaller first); a preempted one returns to its rank."""
 
     __slots__ = ("_heap", "_rank")
 

@@ -1,6 +1,6 @@
 """Sarathi-Serve: decodes first, then one chunk budget for prefills, so decodes never stall.
 
-Source: Sarathi-Serve (OSDI'24) algorithm 3 and its repository's `sarathi_scheduler.py`; DOMAIN S5.
+Source: Sarathi-Serve (OSDI'24) algorithm 3 and its repository's `sarathi_scheduler.py`.
 Reproduces recorded schedules decision by decision.
 """
 

@@ -1,6 +1,6 @@
 """Static batching: a batch is formed, runs until its last member has finished, then the next one.
 
-Source: FasterTransformer's rule as in the Sarathi-Serve repository; DOMAIN S1. Reproduces recorded
+Source: FasterTransformer's rule as in the Sarathi-Serve repository. Reproduces recorded
 schedules (finished rows removed) decision by decision.
 """
 

@@ -1,7 +1,6 @@
 """vLLM V0: prompts before decodes, blocks on demand, recompute or swap when they run out.
 
-Source: vLLM 0.6.3.post1 `core/scheduler.py` and `core/block_manager*.py`; DOMAIN S3 as corrected by
-the recordings. Reproduces recorded schedules of that version decision by decision.
+Source: vLLM 0.6.3.post1 `core/scheduler.py` and `core/block_manager*.py`. Reproduces recorded schedules of that version decision by decision.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class VllmV0(Scheduler):
     """vLLM's V0 scheduler under its own parameter names.
 
     Without chunked prefill an iteration is either prompts only or decodes only. `watermark` is the
-    share of blocks that an admission or a swap-in leaves free. `queue_order="priority"` lets a waiting
-    request evict a less important running one; chunked mode ignores it, as the engine does.
+    share of blocks that an admission or a swap-in leaves free. `queue_order="priority"` lets a
+    waiting request evict a less important running one; chunked mode ignores it, as the engine does.
     """
 
     name: ClassVar[str] = "vllm-v0"
@@ -159,7 +158,7 @@ class VllmV0(Scheduler):
         decision.decodes = state.decoding > 0
 
     def _make_way(self, state: EngineState, decision: Decision) -> None:
-        """Evict less important requests while the head of the queue outranks them and does not fit."""
+        """Evict less important requests while the head of the queue does not fit."""
 
         def rank(request: int) -> tuple:
             return state.rank(request)[:2]
@@ -261,11 +260,11 @@ class VllmV0(Scheduler):
             request = order[i]
             i += 1
             decodes = state.offset[request] is not None
-            if decodes or state.known[request] % state.block_size:
-                if not free_a_slot(
-                    state, order, i, request, lambda v, a: self._evict(state, decision, v, a)
-                ):
-                    continue
+            asks = decodes or state.known[request] % state.block_size > 0
+            if asks and not free_a_slot(
+                state, order, i, request, lambda v, a: self._evict(state, decision, v, a)
+            ):
+                continue
             if decodes:
                 take_slot(state, request)
                 budget -= 1

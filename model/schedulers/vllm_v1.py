@@ -1,6 +1,6 @@
 """vLLM V1: one list of running requests, one token budget, recompute preemption.
 
-Source: vLLM 0.33.0 `v1/core/sched/scheduler.py`, method `schedule`; DOMAIN S4. Reproduces recorded
+Source: vLLM 0.33.0 `v1/core/sched/scheduler.py`, method `schedule`. Reproduces recorded
 schedules of that version decision by decision.
 """
 
@@ -33,7 +33,7 @@ AFTER_PREEMPTION = REASON["after_preemption"]
 class VllmV1(Scheduler):
     """vLLM's V1 scheduler under its own parameter names.
 
-    `long_prefill_token_threshold` caps a prefill chunk while more than one request is in the system;
+    `long_prefill_token_threshold` caps a prefill chunk while the system holds more than one request;
     `scheduler_reserve_full_isl` admits a request only if its whole known prompt fits now;
     `watermark` is the share of blocks that an admission leaves free while something else runs.
     """
@@ -69,10 +69,10 @@ class VllmV1(Scheduler):
 
     def reject_reason(self, state: EngineState, request: int) -> int:
         reason = super().reject_reason(state, request)
-        if not reason and not self.enable_chunked_prefill:
-            if state.prompt[request] > self.max_num_batched_tokens:
-                return REASON["exceeds_budget"]
-        return reason
+        if reason or self.enable_chunked_prefill:
+            return reason
+        too_long = state.prompt[request] > self.max_num_batched_tokens
+        return REASON["exceeds_budget"] if too_long else 0
 
     def decide(self, state: EngineState, decision: Decision) -> None:
         cap = state.prefill_token_cap
@@ -125,7 +125,7 @@ class VllmV1(Scheduler):
         return budget
 
     def _serve_in_order(self, state: EngineState, decision: Decision, cap: int) -> int:
-        """Serve the running list one by one, preempting when blocks run out; return the budget left."""
+        """Serve the running list one by one, preempting when blocks run out; return the budget."""
         by_priority = self.queue_order == "priority"
         budget = self.max_num_batched_tokens
         served: dict[int, tuple[int, int]] = {}  # request -> (tokens, blocks taken by its decode)
