@@ -79,6 +79,7 @@ MESSAGES: dict[str, str] = {
     "hint_kv_gib": "set memory.kv_gib to {gib:,.2f}",
     "hint_device": "choose a GPU with more memory",
     # JSON of a scenario
+    "requests_needed": "A recording's config says nothing of its requests; give --requests FILE.",
     "json_syntax": "This is not JSON ({reason}); correct it or export the scenario again.",
     "json_type": "{field} should be {expected}, not {found}.",
     "json_unknown_key": "{field} is not known; allowed here: {allowed}.",

@@ -11,6 +11,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from model import checks
 from model.errors import LabError
 from model.events import EVENT
 from model.iteration_time import Linear
@@ -40,18 +41,16 @@ _NO_FILE = "0" * 64
 def scenario_of(config: Mapping, n_requests: int = 1) -> Scenario:
     """The scenario of a recording's `config.json`.
 
-    Raises LabError unknown_choice, json_unknown_key or the sentence of the setting that is wrong.
+    Raises LabError unknown_choice, json_type, json_unknown_key or the sentence of the setting that
+    is wrong.
     """
-    policy_name = config.get("policy")
-    if policy_name not in POLICIES:
-        raise LabError(
-            "unknown_choice", field="policy", value=policy_name, choices=", ".join(POLICIES)
-        )
+    policy_name = _object("config", config).get("policy")
+    checks.choice("policy", policy_name, POLICIES)
     policy_type = POLICIES[policy_name]
-    settings = dict(config.get("scheduler") or {})
+    settings = _object("scheduler", config.get("scheduler", {}))
     memory = {key: settings.pop(key) for key in _MEMORY_KEYS if key in settings}
     _require_known("scheduler", settings, [f.name for f in fields(policy_type)] + [*_MEMORY_KEYS])
-    clock = dict(config.get("iteration_time") or {})
+    clock = _object("iteration_time", config.get("iteration_time", {}))
     _require_known("iteration_time", clock, [f.name for f in fields(Linear)])
     return Scenario(
         workload=TraceReference("recording", _NO_FILE, max(1, n_requests)),
@@ -129,6 +128,12 @@ def _by_row(
             name = f"{name}:{int(moves['tokens'][i])}"
         rows.setdefault(int(moves["row"][i]), []).append(name)
     return rows
+
+
+def _object(where: str, given: object) -> dict:
+    if not isinstance(given, Mapping):
+        raise LabError("json_type", field=where, expected="an object", found=repr(given)[:40])
+    return dict(given)
 
 
 def _require_known(where: str, given: Mapping, known: Sequence[str]) -> None:

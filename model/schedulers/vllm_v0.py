@@ -1,6 +1,7 @@
 """vLLM V0: prompts before decodes, blocks on demand, recompute or swap when they run out.
 
-Source: vLLM 0.6.3.post1 `core/scheduler.py` and `core/block_manager*.py`. Reproduces recorded schedules of that version decision by decision.
+Source: vLLM 0.6.3.post1 `core/scheduler.py` and `core/block_manager*.py`. Reproduces recorded
+schedules of that version decision by decision.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ AFTER_PREEMPTION = REASON["after_preemption"]
 class VllmV1(Scheduler):
     """vLLM's V1 scheduler under its own parameter names.
 
-    `long_prefill_token_threshold` caps a prefill chunk while the system holds more than one request;
+    `long_prefill_token_threshold` caps a prefill chunk while more than one request is present;
     `scheduler_reserve_full_isl` admits a request only if its whole known prompt fits now;
     `watermark` is the share of blocks that an admission leaves free while something else runs.
     """
