@@ -82,7 +82,7 @@ def _tokens(result: SimulationResult) -> Iterator[list]:
 
 
 def _events(result: SimulationResult) -> tuple[Sequence[str], Iterator[list]]:
-    names = ("time_s", "engine_id", *FIELDS)
+    names = ("time_s", "engine_id", *FIELDS, "recompute_s", "swap_s")
     ids = result.inputs.request_id
     columns = dict(result.events)
     columns["request"] = [ids[i] for i in columns["request"].tolist()]

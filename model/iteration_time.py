@@ -61,12 +61,23 @@ class IterationCost:
 
     def seconds(self, tokens, attention_pairs, kv_tokens_read, swapped_blocks=0):
         """Seconds of one iteration (numbers) or of many (arrays): the same bits either way."""
-        compute, memory, other = self.parts(
-            tokens, attention_pairs, kv_tokens_read, swapped_blocks
-        )
+        compute, memory, other = self.parts(tokens, attention_pairs, kv_tokens_read, swapped_blocks)
         if isinstance(compute, np.ndarray) or isinstance(memory, np.ndarray):
             return np.maximum(compute, memory) + other
         return (compute if compute > memory else memory) + other
+
+    def recompute_s(self, tokens):
+        """Seconds that computing the KV of a context of ``tokens`` again adds to iterations (F23).
+
+        Compute only: the work rides along with decodes, whose weight reads and fixed time are paid
+        anyway. Scalar or array.
+        """
+        pairs = tokens * (tokens + 1) / 2
+        return (self.compute_token_s + self.token_s) * tokens + self.compute_pair_s * pairs
+
+    def swap_s(self, blocks):
+        """Seconds to move ``blocks`` KV blocks to host memory and back (F24 without its overhead)."""
+        return 2 * self.swapped_block_s * blocks
 
     def parts(self, tokens, attention_pairs, kv_tokens_read, swapped_blocks=0):
         """(compute_s, memory_s, other_s): the longer of the first two is paid, and the third."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from model.engine import STRETCH_FIELDS, Engine
 from model.events import EVENT, EVENTS, REASONS
+from model.iteration_time import IterationCost
 from model.requests import Requests
 from model.state import STATUS
 
@@ -31,7 +32,8 @@ class SimulationResult:
 
     ``iterations``: one row an iteration (``start_s``, ``end_s`` in seconds, tokens, blocks).
     ``requests``: one row a request, in the order of arrival; times are nan where nothing happened.
-    ``events``: one row a decision; codes index EVENTS and REASONS.
+    ``events``: one row a decision; codes index EVENTS and REASONS; ``recompute_s`` and ``swap_s``
+    say what a preemption costs, done either way.
     ``chunks``: runs of equal prefill chunks (first iteration row, iterations, request, tokens each,
     position of the first token).
     ``decodes``: runs of decodes (request, first tick, tick after the last); ``tick_rows`` gives the
@@ -126,6 +128,7 @@ def collect(
         table: {name: np.concatenate([p[table][name] for p in parts]) for name in parts[0][table]}
         for table in ("iterations", "events", "chunks", "decodes", "prefill_ends", "moves")
     }
+    tables["events"] |= _seconds_at_stake(tables["events"], engines[0].cost)
     if len(engines) > 1:
         order = np.argsort(tables["events"]["time_s"], kind="stable")
         tables["events"] = {name: column[order] for name, column in tables["events"].items()}
@@ -246,6 +249,18 @@ def _request_columns(
         "recomputed_tokens": pick("recomputed_tokens"),
         "cached_tokens": pick("cached_tokens"),
         "swapped_blocks": pick("swapped_block_count"),
+    }
+
+
+def _seconds_at_stake(events: Columns, cost: IterationCost) -> Columns:
+    """What each preemption costs either way, nan for other events and where the clock is silent."""
+    evicts = np.isin(events["event"], [EVENT["preempt"], EVENT["swap_out"]])
+    seconds = {
+        "recompute_s": cost.recompute_s(events["tokens"]),
+        "swap_s": cost.swap_s(events["blocks_needed"]),
+    }
+    return {
+        name: np.where(evicts & (values > 0), values, np.nan) for name, values in seconds.items()
     }
 
 
