@@ -76,7 +76,7 @@ class IterationCost:
         return (self.compute_token_s + self.token_s) * tokens + self.compute_pair_s * pairs
 
     def swap_s(self, blocks):
-        """Seconds to move ``blocks`` KV blocks to host memory and back (F24 without its overhead)."""
+        """Seconds to move ``blocks`` KV blocks to host memory and back (F24, no overhead)."""
         return 2 * self.swapped_block_s * blocks
 
     def parts(self, tokens, attention_pairs, kv_tokens_read, swapped_blocks=0):
