@@ -1,0 +1,35 @@
+"""Iteration Lab: page config, navigation, language and the scenario panel. Lessons are pages."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from ui.address import choice, open_address
+from ui.language import LANGUAGES, browser_language, set_language, t
+from ui.scenario import CHOICES, scenario_panel
+from ui.theme import apply_style
+
+st.set_page_config(
+    page_title="Iteration Lab",
+    page_icon=str(Path(__file__).parent / "ui" / "assets" / "icon.png"),
+    layout="wide",
+)
+
+with st.sidebar:
+    apply_style()
+    open_address(("lang", *CHOICES))
+    heading = st.container()
+    panel = st.container()
+    language = choice(
+        "lang", "Language · 语言", tuple(LANGUAGES), browser_language(), LANGUAGES.get
+    )
+    set_language(language)
+    heading.title(t("app.title"))
+    with panel:
+        scenario_panel()
+
+page = st.navigation(
+    [st.Page("app_pages/simulator.py", title=t("page.simulator"), url_path="simulator")],
+    position="top",
+)
+page.run()

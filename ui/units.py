@@ -1,0 +1,55 @@
+"""Numbers for people: three significant digits, a unit that fits, quieter than the number."""
+
+from __future__ import annotations
+
+import math
+
+from ui.language import t
+
+__all__ = ["count", "duration", "figure", "percent", "rate", "setting", "significant"]
+
+NOTHING = "–"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """``value`` with that many significant digits, thousands separated, no exponent."""
+    if not math.isfinite(value):
+        return NOTHING
+    if value == 0:
+        return "0"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:,.{decimals}f}"
+
+
+def figure(number: str, unit: str) -> str:
+    """A big number with a small unit, as Markdown for ``st.metric``."""
+    return number if number == NOTHING else f"{number} :small[:gray[{unit}]]"
+
+
+def duration(seconds: float) -> tuple[str, str]:
+    """Seconds or milliseconds, whichever reads better, and the word for them."""
+    if math.isfinite(seconds) and abs(seconds) < 1:
+        return significant(seconds * 1e3), t("unit.ms")
+    return significant(seconds), t("unit.s")
+
+
+def setting(seconds: float) -> tuple[str, str]:
+    """A time that somebody has set: as many digits as it has, no more."""
+    if abs(seconds) < 1:
+        return f"{seconds * 1e3:,g}", t("unit.ms")
+    return f"{seconds:,g}", t("unit.s")
+
+
+def percent(share: float) -> tuple[str, str]:
+    """A share of 1 as percent."""
+    return significant(share * 100), t("unit.percent")
+
+
+def rate(value: float) -> tuple[str, str]:
+    """Tokens a second."""
+    return significant(value), t("unit.tokens_per_s")
+
+
+def count(value: float) -> str:
+    """A whole number."""
+    return f"{value:,.0f}" if math.isfinite(value) else NOTHING
