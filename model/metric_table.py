@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Metric(NamedTuple):
-    """``better`` is "higher", "lower" or "" where neither is; a unit of "1" is a share."""
+    """``better`` is "higher", "lower" or "" where neither is; a unit of "1" is a pure number."""
 
     unit: str
     better: str
@@ -123,7 +123,9 @@ def _table() -> dict[str, Metric]:
         ),
         "mfu_share": Metric("1", "higher", "Model FLOP/s over the GPUs' dense bf16 peak."),
         "mbu_share": Metric("1", "higher", "Bytes moved per second over the GPUs' bandwidth."),
-        "preemptions": Metric("1", "lower", "Times a request lost its place (recompute or swap)."),
+        "preemptions": Metric(
+            "times", "lower", "Times a request lost its place (recompute or swap)."
+        ),
         "recomputed_tokens": Metric("tokens", "lower", "Tokens computed again after a preemption."),
         "padded_tokens": Metric("tokens", "lower", "Padding that a static batch computes."),
         "wasted_tokens_share": Metric(
@@ -132,7 +134,7 @@ def _table() -> dict[str, Metric]:
         "cached_tokens": Metric("tokens", "higher", "Prompt tokens found in the prefix cache."),
         "swapped_blocks": Metric("blocks", "lower", "KV blocks moved to host memory or back."),
         "head_of_line_blocking_s": Metric(
-            "s", "lower", "Time the queue's head waits while a later request would fit."
+            "s", "lower", "Time the queue's head waits while a later one would fit, all engines."
         ),
         "fairness_jain": Metric(
             "1", "higher", "Jain's index over the finished requests' E2E per output token."
