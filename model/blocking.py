@@ -31,10 +31,11 @@ def head_of_line_blocked(
     """For each iteration: was the head refused although a later request would have fitted?
 
     The head counts as refused from its "refuse" event, for want of blocks or of token budget,
-    until the queue moves. A later request fits if it has never run, there is a slot for it, and
-    its whole prompt (or ``tokens_needed``, what a reserving policy sets aside) goes into the
-    blocks that are free after the decision, less the watermark; and for want of budget, if its
-    prompt goes into the budget that was left. Cached prefixes are not counted in its favor.
+    until the queue moves, and it blocks as long as its blocks are not free. A later request fits
+    if it has never run, there is a slot for it, and its whole prompt (or ``tokens_needed``, what
+    a reserving policy sets aside) goes into the blocks that are free after the decision, less the
+    watermark; and for want of budget, if its prompt goes into the budget that was left. Cached
+    prefixes are not counted in its favor.
     """
     sizes = requests["prompt_tokens"] if tokens_needed is None else tokens_needed
     blocked = np.zeros(len(iterations["start_s"]), dtype=bool)
@@ -42,8 +43,8 @@ def head_of_line_blocked(
         rows = np.flatnonzero(iterations["engine_id"] == engine)
         mine = events["engine_id"] == engine
         log = {name: column[mine] for name, column in events.items()}
-        waits, budget = _refused_iterations(log, len(rows))
-        at = np.flatnonzero(waits)
+        need, budget = _refused_iterations(log, len(rows))
+        at = np.flatnonzero(need)
         if not len(at):
             continue
         smallest = _smallest_waiting(
@@ -51,6 +52,7 @@ def head_of_line_blocked(
         )
         free = kv_blocks - iterations["blocks_used"][rows[at]] - watermark_blocks
         fits = (np.ceil(smallest / block_size) <= free) & (smallest <= budget[at])
+        fits &= need[at] > free  # else it is not the head that blocks, but a rule of the policy
         if max_num_seqs is not None:
             fits &= iterations["running"][rows[at]] < max_num_seqs
         blocked[rows[at]] = fits
@@ -98,7 +100,11 @@ def _reserved_tokens(result: SimulationResult) -> np.ndarray | None:
 
 
 def _refused_iterations(log: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(is the head refused?, largest prompt that the token budget would take) by iteration."""
+    """By iteration: blocks that a refused head needs, and the longest prompt the budget takes.
+
+    The first is 0 where no head is refused and inf where its trouble is the budget; the second is
+    inf where its trouble is blocks.
+    """
     event, request = log["event"], log["request"]
     refused = event == EVENT["refuse"]
     # A refusal ends with the next refusal or admission, or when its own head leaves the queue.
@@ -107,16 +113,16 @@ def _refused_iterations(log: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
     left &= (last >= 0) & (request == request[np.maximum(last, 0)])
     moves = np.flatnonzero(refused | left | np.isin(event, [EVENT["admit"], EVENT["resume"]]))
     start = np.minimum(log["iteration"][moves], n)
-    end = np.append(start[1:], n)
-    # In one decision several requests may be admitted before the next head is refused.
+    end = np.append(start[1:], n)  # one decision may admit several before it refuses
     for_blocks = refused[moves] & (log["reason"][moves] == REASON["no_blocks"])
     for_budget = refused[moves] & (log["reason"][moves] == REASON["no_budget"])
     length = np.where(for_blocks | for_budget, np.maximum(end - start, 0), 0)
     rows = np.repeat(start - (np.cumsum(length) - length), length) + np.arange(length.sum())
-    waits, budget = np.zeros(n, dtype=bool), np.full(n, np.inf)
-    waits[rows] = True
-    budget[rows] = np.repeat(np.where(for_budget, log["tokens_free"][moves], np.inf), length)
-    return waits, budget
+    need, budget = np.zeros(n), np.full(n, np.inf)
+    blocks_needed, tokens_free = log["blocks_needed"][moves], log["tokens_free"][moves]
+    need[rows] = np.repeat(np.where(for_blocks, blocks_needed, np.inf), length)
+    budget[rows] = np.repeat(np.where(for_budget, tokens_free, np.inf), length)
+    return need, budget
 
 
 def _smallest_waiting(

@@ -19,6 +19,8 @@ MESSAGES: dict[str, str] = {
     "quantiles_shape": "{field} must be pairs (share, tokens) whose shares rise from 0 to 1 and "
     "whose tokens never fall; give at least two pairs.",
     "no_streams": "The workload is empty; give it at least one stream of requests.",
+    "stream_name": "A stream is called {name!r}; begin the name with a letter or digit, use only "
+    "letters, digits, spaces and . # / + - after it, 64 at most.",
     "stream_names": "Two streams are called {name!r}; give each stream a name of its own.",
     "too_many_requests": "The workload has {n_requests:,} requests; at most {limit:,} can be "
     "simulated at once.",

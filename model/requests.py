@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -12,6 +13,9 @@ from model.errors import LabError
 LARGEST_TOKENS = 10_000_000
 """No prompt or answer is longer; keeps sums of tokens far from the end of an int64."""
 
+LABEL = re.compile(r"[\w.][\w.#/+ -]{0,63}|-\d{1,18}")
+"""Names of requests and classes: what a spreadsheet never takes for a formula."""
+
 _INTEGER_COLUMNS = {  # column: (default, lowest, highest)
     "prompt_tokens": (None, 1, LARGEST_TOKENS),
     "output_tokens": (None, 1, LARGEST_TOKENS),
@@ -20,7 +24,7 @@ _INTEGER_COLUMNS = {  # column: (default, lowest, highest)
     "shared_prefix_tokens": (0, 0, LARGEST_TOKENS),
     "request_class": (0, 0, 10**6),
 }
-_LATEST_S = 1e10
+_LATEST_S = 10**10
 """Three centuries: later times are faults, and float64 seconds still resolve 2 microseconds."""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from model.requests import LARGEST_TOKENS
+from model.requests import LABEL, LARGEST_TOKENS
 
 LARGEST_S = 10**9
 """Trace times beyond 31 years from the file's zero are faults."""
@@ -24,7 +24,6 @@ _DATE = re.compile(
     r"((?:19[7-9]|20\d)\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(\d{1,18}))?(Z|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
-_LABEL = re.compile(r"[\w.][\w.#/+ -]{0,63}|-\d{1,18}")
 
 
 class BadRow(Exception):
@@ -176,7 +175,7 @@ def _own(cells: Mapping[str, str]) -> Row:
 
 def _label(text: str | None) -> str | None:
     """A name that is safe to write into a CSV file again (nothing a spreadsheet would run)."""
-    return text if text and _LABEL.fullmatch(text) else None
+    return text if text and LABEL.fullmatch(text) else None
 
 
 _OWN_OPTIONAL = (

@@ -14,7 +14,7 @@ import numpy as np
 
 from model import checks
 from model.errors import LabError
-from model.requests import LARGEST_TOKENS, Requests
+from model.requests import LABEL, LARGEST_TOKENS, Requests
 
 __all__ = ["LARGEST_REQUESTS", "Arrivals", "Lengths", "Requests", "Stream", "Workload"]
 
@@ -182,6 +182,8 @@ class Stream:
     patience_kind: str = "exponential"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not LABEL.fullmatch(self.name):
+            raise LabError("stream_name", name=str(self.name)[:40])
         checks.whole_number("n_requests", self.n_requests, 1, LARGEST_REQUESTS)
         checks.whole_number("priority", self.priority, -(10**9), 10**9)
         checks.number("start_s", self.start_s, 0, 1e9)

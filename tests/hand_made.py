@@ -80,14 +80,19 @@ def iterations(*rows: dict) -> dict[str, np.ndarray]:
 
 
 def events(*rows: tuple) -> dict[str, np.ndarray]:
-    """Events as (kind, iteration, request, reason, tokens_free), the last two optional."""
+    """Events as (kind, iteration, request, reason, number), the last two optional.
+
+    The number are the blocks needed of a refusal for blocks, the tokens free of one for budget.
+    """
     filled = [(*row, "none", -1)[:5] if len(row) == 3 else (*row, -1)[:5] for row in rows]
+    numbers = np.array([row[4] for row in filled], dtype=np.int64)
     return {
         "event": np.array([EVENT[row[0]] for row in filled], dtype=np.int64),
         "iteration": np.array([row[1] for row in filled], dtype=np.int64),
         "request": np.array([row[2] for row in filled], dtype=np.int64),
         "reason": np.array([REASON[row[3]] for row in filled], dtype=np.int64),
-        "tokens_free": np.array([row[4] for row in filled], dtype=np.int64),
+        "tokens_free": numbers,
+        "blocks_needed": numbers,
         "engine_id": np.zeros(len(filled), dtype=np.int64),
     }
 

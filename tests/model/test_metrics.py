@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from model import metrics
-from model.events import EVENTS, REASONS
 from model.iteration_time import Linear
-from model.kv_cache import Memory, blocks_for_tokens
+from model.kv_cache import Memory
 from model.scenario import Scenario, Slo
 from model.schedulers import POLICIES
 from model.simulator import simulate
@@ -249,62 +248,6 @@ def test_violations_agree_with_attainment(result):
         assert steps[f"{name}_total"][-1] == violated.sum()
         assert steps[f"{name}_now"][-1] == 0
         assert (steps[f"{name}_now"] >= 0).all()
-
-
-def naive_blocked(result) -> np.ndarray:
-    """Head-of-line blocking by walking the events and looking at every waiting request."""
-    iterations, requests, events = result.iterations, result.requests, result.events
-    policy = result.scenario.policy
-    marks = np.zeros(len(iterations["start_s"]), dtype=bool)
-    for row in range(len(marks)):
-        engine, number = iterations["engine_id"][row], iterations["iteration"][row]
-        head = reason = budget = None
-        for i in range(len(events["event"])):
-            if events["engine_id"][i] != engine or events["iteration"][i] > number:
-                continue
-            kind, who = EVENTS[events["event"][i]], events["request"][i]
-            if kind == "refuse":
-                head, reason = who, REASONS[events["reason"][i]]
-                budget = events["tokens_free"][i] if reason == "no_budget" else math.inf
-            elif kind in ("admit", "resume") or (kind in ("cancel", "reject") and who == head):
-                head = reason = None
-        if reason not in ("no_blocks", "no_budget"):
-            continue
-        if iterations["running"][row] >= policy.max_num_seqs:
-            continue
-        free = result.kv_blocks - iterations["blocks_used"][row]
-        free -= int(getattr(policy, "watermark", 0) * result.kv_blocks)
-        now = iterations["start_s"][row]
-        for who in range(len(requests["arrival_s"])):
-            began = requests["first_scheduled_s"][who]
-            gone = requests["end_s"][who] if math.isnan(began) else began
-            if requests["engine_id"][who] != engine or who == head:
-                continue
-            if STATUS[requests["status"][who]] == "rejected":
-                continue
-            size = requests["prompt_tokens"][who]
-            if policy.name == "orca":
-                size += requests["output_tokens"][who]
-            waits = requests["arrival_s"][who] <= now + 1e-9 and gone > now + 1e-9
-            if waits and blocks_for_tokens(size, result.block_size) <= free and size <= budget:
-                marks[row] = True
-                break
-    return marks
-
-
-@pytest.mark.parametrize("name", ["v1", "v1 whole prompts", "v0 recompute", "orca oracle"])
-def test_head_of_line_blocking_agrees_with_a_loop_over_the_queue(name):
-    small = Workload(tuple(replace(stream, n_requests=25) for stream in MIX.streams))
-    memory = replace(SMALL, kv_blocks=150)
-    for n_engines in (1, 2):
-        clock = Linear(0.02, 1e-4)
-        scenario = recording(
-            small, POLICY_CASES[name], clock, memory=memory, seed=5, n_engines=n_engines
-        )
-        run = simulate(scenario)
-        marks = metrics.head_of_line(run)
-        np.testing.assert_array_equal(marks, naive_blocked(run))
-        assert n_engines == 2 or marks.any()
 
 
 # ---- the table ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from model import catalogue, metrics
 from model.kv_cache import Memory
 from model.latency import Window
-from tests.hand_made import answered, events, iterations, requests
+from tests.hand_made import iterations
 
 # Three iterations of 1, 2 and 1 s; a pause of one second before the last.
 RUN = iterations(
@@ -144,65 +144,3 @@ def test_more_gpus_share_the_work_and_smaller_numbers_move_fewer_bytes():
 
 def test_an_iteration_without_tokens_moves_nothing():
     assert use_of("llama-3-8b", "a100-80g-sxm", one_iteration(0, 612, 0.01)) == (0.0, 0.0)
-
-
-# ---- head of line -------------------------------------------------------------------------
-
-# Ten blocks of 16. Request 0 (160 tokens) is refused; 1 (16 tokens) comes at 2 and runs at 4.
-QUEUE = requests(
-    answered(0.0, 9.0, prompt_tokens=160, first_scheduled_s=5.0),
-    answered(2.0, 9.0, prompt_tokens=16, first_scheduled_s=4.0),
-    answered(0.0, 9.0, prompt_tokens=999, first_scheduled_s=0.0),
-)
-FULL = iterations(
-    *({"start_s": s, "end_s": s + 1, "blocks_used": 9, "running": 1} for s in range(6))
-)
-
-
-def blocked(log, run=FULL, queue=QUEUE, **options) -> list[bool]:
-    options = {"kv_blocks": 10, "block_size": 16} | options
-    return metrics.head_of_line_blocked(run, log, queue, **options).tolist()
-
-
-NO_BLOCKS = events(("refuse", 0, 0, "no_blocks"), ("admit", 5, 0))
-FROM_TWO_TO_FOUR = [False, False, True, True, False, False]
-
-
-def test_the_head_blocks_while_a_later_request_would_fit():
-    marks = blocked(NO_BLOCKS)
-    assert marks == FROM_TWO_TO_FOUR
-    assert metrics.head_of_line_s(FULL, np.array(marks)) == 2.0
-
-
-def test_the_refusal_ends_with_an_admission_or_when_the_head_leaves():
-    assert blocked(events(("refuse", 0, 0, "no_blocks"), ("admit", 3, 2))) == [
-        *(False, False, True, False, False, False)
-    ]
-    assert blocked(events(("refuse", 0, 0, "no_blocks"), ("cancel", 3, 0))) == [
-        *(False, False, True, False, False, False)
-    ]
-    # somebody else's cancellation moves nothing
-    assert blocked(events(("refuse", 0, 0, "no_blocks"), ("cancel", 3, 2))) == FROM_TWO_TO_FOUR
-
-
-@pytest.mark.parametrize("reason", ["no_slot", "after_preemption", "batch_running"])
-def test_other_reasons_are_not_the_heads_fault(reason):
-    assert not any(blocked(events(("refuse", 0, 0, reason))))
-
-
-def test_nobody_fits_without_blocks_above_the_watermark_or_without_a_slot():
-    assert not any(blocked(NO_BLOCKS, watermark_blocks=1))
-    assert not any(blocked(NO_BLOCKS, max_num_seqs=1))
-    assert blocked(NO_BLOCKS, max_num_seqs=2) == FROM_TWO_TO_FOUR
-    assert not any(blocked(NO_BLOCKS, run=FULL | {"blocks_used": np.full(6, 10)}))
-    assert not any(blocked(NO_BLOCKS, tokens_needed=np.array([160, 32, 160])))
-
-
-def test_a_long_head_blocks_a_short_prompt_that_fits_the_budget():
-    assert blocked(events(("refuse", 0, 0, "no_budget", 16))) == FROM_TWO_TO_FOUR
-    assert not any(blocked(events(("refuse", 0, 0, "no_budget", 15))))
-
-
-def test_rejected_requests_do_not_wait():
-    gone = QUEUE | {"status": np.array([1, 2, 1]), "first_scheduled_s": np.array([5, np.nan, 0])}
-    assert not any(blocked(NO_BLOCKS, queue=gone))
