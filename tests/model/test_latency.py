@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from model import metrics
-from model.latency import Window
+from model.metrics.latency import Window
 from model.state import CANCELLED, REJECTED, UNFINISHED
 from tests.hand_made import answered, requests
 

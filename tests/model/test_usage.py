@@ -5,7 +5,7 @@ import pytest
 
 from model import catalogue, metrics
 from model.kv_cache import Memory
-from model.latency import Window
+from model.metrics.latency import Window
 from tests.hand_made import iterations
 
 # Three iterations of 1, 2 and 1 s; a pause of one second before the last.

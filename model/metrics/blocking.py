@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from model.events import EVENT, REASON
-from model.latency import Columns
+from model.metrics.latency import Columns
 from model.state import REJECTED
 
 if TYPE_CHECKING:

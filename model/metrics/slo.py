@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from model.latency import Columns, Window, tpot_s, ttft_s
+from model.metrics.latency import Columns, Window, tpot_s, ttft_s
 from model.state import FINISHED
 
 TOLERANCE_S = 1e-9

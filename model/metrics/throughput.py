@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.latency import Window
+from model.metrics.latency import Window
 from model.state import FINISHED
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.blocking import head_of_line, head_of_line_s
-from model.latency import (
+from model.metrics.blocking import head_of_line, head_of_line_s
+from model.metrics.latency import (
     Columns,
     Window,
     counted_percentiles,
@@ -23,8 +23,7 @@ from model.latency import (
     ttft_s,
     whole_run,
 )
-from model.metric_table import METRICS, PERCENTILES
-from model.slo import (
+from model.metrics.slo import (
     meets_slo,
     meets_tpot,
     meets_ttft,
@@ -32,13 +31,21 @@ from model.slo import (
     slo_throughput_per_s,
     violation_counts,
 )
-from model.state import CANCELLED, FINISHED, REJECTED, UNFINISHED
-from model.throughput import (
+from model.metrics.table import METRICS, PERCENTILES
+from model.metrics.throughput import (
     output_throughput_per_s,
     prompt_throughput_per_s,
     request_throughput_per_s,
 )
-from model.usage import kv_fragmentation, kv_use, mean_batch, residency, utilization, wasted_tokens
+from model.metrics.usage import (
+    kv_fragmentation,
+    kv_use,
+    mean_batch,
+    residency,
+    utilization,
+    wasted_tokens,
+)
+from model.state import CANCELLED, FINISHED, REJECTED, UNFINISHED
 
 if TYPE_CHECKING:
     from model.result import SimulationResult

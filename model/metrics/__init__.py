@@ -1,15 +1,15 @@
 """Metrics of a simulation, gathered: what pages, exports and notebooks import.
 
-The words are defined once: in :mod:`model.metric_table` as data, and in the docstrings of the
+The words are defined once: in :mod:`model.metrics.table` as data, and in the docstrings of the
 functions, which live by topic in latency, slo, throughput, usage and blocking.
 """
 
-from model.blocking import (
+from model.metrics.blocking import (
     head_of_line,
     head_of_line_blocked,
     head_of_line_s,
 )
-from model.latency import (
+from model.metrics.latency import (
     Window,
     class_means,
     counted_percentiles,
@@ -28,13 +28,7 @@ from model.latency import (
     ttft_s,
     whole_run,
 )
-from model.metric_table import (
-    DEFINITIONS,
-    METRICS,
-    PERCENTILES,
-    Metric,
-)
-from model.slo import (
+from model.metrics.slo import (
     meets_slo,
     meets_tpot,
     meets_ttft,
@@ -46,17 +40,23 @@ from model.slo import (
     violation_counts,
     violations_over_time,
 )
-from model.summary import (
+from model.metrics.summary import (
     class_summary,
     summary,
 )
-from model.throughput import (
+from model.metrics.table import (
+    DEFINITIONS,
+    METRICS,
+    PERCENTILES,
+    Metric,
+)
+from model.metrics.throughput import (
     emitted_tokens,
     output_throughput_per_s,
     prompt_throughput_per_s,
     request_throughput_per_s,
 )
-from model.usage import (
+from model.metrics.usage import (
     kv_fragmentation,
     kv_use,
     mean_batch,

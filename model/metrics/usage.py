@@ -16,7 +16,7 @@ import numpy as np
 from model.catalogue import Device, Model
 from model.iteration_time import Roofline
 from model.kv_cache import Memory
-from model.latency import Columns, Window
+from model.metrics.latency import Columns, Window
 
 _PEAK = Roofline(compute_efficiency=1.0, memory_efficiency=1.0, fixed_s=0.0, communication=False)
 
