@@ -88,6 +88,12 @@ MESSAGES: dict[str, str] = {
     "json_missing_key": "{field} is missing; add it.",
     "json_version": "The scenario has version {found} and this program reads {expected}; "
     "export it again with this program.",
+    # parameters and sweeps
+    "parameter_unknown": "This scenario has no parameter {path!r}; choose one of those it lists.",
+    "no_rate": "No stream of this workload has a rate (a trace, a closed loop or all at once); "
+    "vary another parameter.",
+    "sweep_of_seeds": "The seed is what a sweep repeats every value with; vary another parameter "
+    "and give several seeds.",
     # traces: the whole file
     "trace_unreadable": "The file {name} cannot be read; check that it exists and is a file.",
     "trace_empty": "The file is empty; give a trace with at least one request.",
