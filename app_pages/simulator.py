@@ -12,6 +12,9 @@ from ui.prose import prose
 from ui.scenario import current_scenario, scenario_line
 from ui.theme import current_theme
 
+st.title(t("page.simulator"), anchor=False)
+st.markdown(prose("simulator", "lead").text)
+
 scenario = current_scenario()
 try:
     result, numbers = simulated(scenario), summary(scenario)
@@ -19,8 +22,6 @@ except LabError as error:
     st.error(error_sentence(error))
     st.stop()
 
-st.title(t("page.simulator"), anchor=False)
-st.markdown(prose("simulator", "lead").text)
 st.caption(scenario_line(result, numbers))
 
 key_figures(result, numbers)

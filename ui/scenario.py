@@ -14,7 +14,7 @@ from model.result import SimulationResult
 from model.scenario import Scenario
 from model.schedulers import POLICIES, Scheduler
 from ui.address import choice
-from ui.language import error_sentence, t
+from ui.language import current_language, error_sentence, t, translator
 from ui.units import duration
 
 __all__ = ["CHOICES", "current_scenario", "scenario_line", "scenario_panel", "with_choices"]
@@ -28,13 +28,14 @@ _STATE_KEY = "scenario"
 def scenario_panel() -> None:
     """Draw the panel and note the scenario it describes for :func:`current_scenario`."""
     presets = catalogue.presets()
+    words = translator(current_language())
     st.subheader(t("panel.title"))
     preset_id = choice(
         "preset",
         t("panel.preset"),
         tuple(presets),
         next(iter(presets)),
-        lambda name: t(f"preset.{name}"),
+        lambda name: words(f"preset.{name}"),
         resets=CHOICES[1:],
     )
     preset = presets[preset_id].scenario
@@ -44,7 +45,7 @@ def scenario_panel() -> None:
         t("panel.policy"),
         tuple(POLICIES),
         preset.policy.name,
-        lambda name: t(f"policy.{name}"),
+        lambda name: words(f"policy.{name}"),
         help=t("panel.policy.help"),
     )
     devices, models = catalogue.devices(), catalogue.models()

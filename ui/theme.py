@@ -9,7 +9,7 @@ __all__ = ["apply_style", "current_theme"]
 _STYLE = """
 <style>
 /* one screen is for one thought: less air around the page, none between its parts */
-[data-testid="stMainBlockContainer"] { padding: 2.5rem 3rem 3rem; max-width: 1500px }
+[data-testid="stMainBlockContainer"] { padding: 3rem 3rem; max-width: 1500px }
 [data-testid="stSidebarHeader"] { height: 2.5rem; margin: 0 }
 [data-testid="stSidebarUserContent"] { padding-top: 0 }
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: .75rem }
@@ -17,12 +17,11 @@ _STYLE = """
 .katex-display { padding: .5em 0 !important }
 /* key figures: the unit is quieter than the number, what belongs to it quieter still; uncut */
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; line-height: 1.3 }
-[data-testid="stMetricValue"] > div, [data-testid="stMetricDelta"] > div {
+[data-testid="stMetric"] :is(.stMarkdownEllipsis, .stMarkdownEllipsis p) {
   overflow: visible; text-overflow: clip; white-space: normal }
 [data-testid="stMetricValue"] .stMarkdownColoredText { font-weight: 400 }
 [data-testid="stMetricDelta"] {
-  background: none !important; padding: 0; font-size: .82rem; line-height: 1.35;
-  height: auto; white-space: normal }
+  background: none !important; padding: 0; font-size: .82rem; line-height: 1.35; height: auto }
 /* carriers of settings take no room on the page */
 .st-key-style { display: none }
 </style>

@@ -1,0 +1,7 @@
+// What the bundle offers to the outside.
+
+import { Film } from "./film.js";
+
+export function entryPoints() {
+  return { Film };
+}
