@@ -28,8 +28,8 @@ ENGINES = {
 def run(config: Mapping, requests: Sequence[Mapping], *, max_decisions: int = 100_000) -> Recording:
     """Simulate ``requests`` (rows of ``requests.csv``) under ``config`` (``config.json``).
 
-    Raises ``common.OutOfHostBlocks`` where the real engine aborts, and ``RuntimeError`` if the
-    engine still decides after ``max_decisions`` (a livelock, or a far too long test).
+    Raises ``common.OutOfHostBlocks`` where the real engine aborts, and ``common.StillDeciding``
+    after ``max_decisions``.
     """
     engine = ENGINES[config["policy"]](config["scheduler"])
     return drive(engine, config["iteration_time"], requests, max_decisions)

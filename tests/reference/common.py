@@ -20,6 +20,10 @@ class OutOfHostBlocks(Exception):
     """A victim must be swapped out but host memory has no room: the real engine aborts here."""
 
 
+class StillDeciding(Exception):
+    """The engine did not come to an end: a livelock, or far too long a test."""
+
+
 def blocks_for(tokens: int, block_size: int) -> int:
     """Blocks that hold ``tokens`` tokens."""
     return -(-tokens // block_size)
@@ -247,7 +251,7 @@ def drive(
                     engine.leave(request)
                     in_system.remove(request)
     else:
-        raise RuntimeError(f"still deciding after {max_decisions} decisions")
+        raise StillDeciding(f"after {max_decisions} decisions")
 
     return Recording(
         iterations=iterations,

@@ -13,6 +13,13 @@ class Sarathi(Engine):
         self.chunk_size: int = scheduler["chunk_size"]
         self.watermark = int(scheduler.get("watermark", 0.01) * self.blocks.total)
 
+    def never_fits(self, request: Request) -> bool:
+        """The engine would keep a prompt that cannot leave the watermark free at the head of its
+        queue for ever; it is refused at once here, as all that can never be served.
+        """
+        need = blocks_for(request.known, self.block_size)
+        return super().never_fits(request) or self.blocks.total - need < self.watermark
+
     def decide(self) -> Decision:
         decision = Decision()
         self.lacking_before_preemption: dict[Request, int] = {}

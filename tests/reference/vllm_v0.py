@@ -45,6 +45,18 @@ class VllmV0(Engine):
         super().leave(request)
         self.host.release(request)
 
+    def never_fits(self, request: Request) -> bool:
+        """The engine drops these when they come to the head of its queue; refused at once here,
+        as all that can never be served, they differ in the length of the queue only.
+        """
+        return super().never_fits(request) or self.must_be_ignored(request)
+
+    def must_be_ignored(self, request: Request) -> bool:
+        if not self.chunked and request.known > self.longest_prompt:
+            return True
+        need = blocks_for(request.known, self.block_size)
+        return self.blocks.total - need < self.watermark
+
     # ------------------------------------------------------------ the two orders of service
 
     def decide(self) -> Decision:
@@ -55,14 +67,15 @@ class VllmV0(Engine):
 
     def decide_prompts_first(self) -> Decision:
         decision = Decision()
-        self.seqs_left -= len(self.running)
-
         # An iteration computes prompts, if any can be admitted, and else decodes. Swapped
         # requests go before new prompts.
-        admitted = [] if self.swapped else self.admit(decision)
-        if admitted:
-            self.running += admitted
-            return decision
+        if not self.swapped:
+            self.seqs_left = self.max_num_seqs - len(self.running)
+            admitted = self.admit(decision)
+            if admitted:
+                self.running += admitted
+                return decision
+            self.seqs_left = self.max_num_seqs  # each running request takes one when served
 
         if self.by_priority:
             self.drop_for_more_important(decision)
@@ -98,16 +111,11 @@ class VllmV0(Engine):
         admitted: list[Request] = []
         while self.waiting:
             head = self.waiting[0]
-            tokens = head.known
-            if self.chunked:
-                tokens = min(tokens, self.tokens_left)
-            elif tokens > self.longest_prompt:
+            if self.must_be_ignored(head):  # it has grown since it arrived
                 decision.ignored.append(self.waiting.pop(0))
                 continue
+            tokens = min(head.known, self.tokens_left) if self.chunked else head.known
             need = blocks_for(head.known, self.block_size)  # of the whole prompt, chunked or not
-            if self.blocks.total - need < self.watermark:
-                decision.ignored.append(self.waiting.pop(0))
-                continue
             if self.blocks.free - need < self.watermark:
                 break
             if tokens == 0 or tokens > self.tokens_left or self.seqs_left < 1:
@@ -223,12 +231,11 @@ class VllmV0(Engine):
                 self.blocks.free - need >= self.watermark
                 and self.blocks.total - need >= self.watermark
                 and head.known <= self.tokens_left
-                and self.seqs_left >= 1
+                and len(self.running) < self.max_num_seqs
             )
 
         while self.running and rank(self.running[-1]) > rank(head) and not fits():
             victim = self.running.pop()
-            self.seqs_left += 1
             self.drop(victim, decision)
             self.waiting.insert(0, victim)
         # In front of the victims until the sort, which keeps the order of equals.

@@ -1,0 +1,109 @@
+"""The simulator against the naive reference, decision by decision, on random small cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from tests import reference
+from tests.adapter import rows_of, simulate_model
+from tests.cases import POLICIES, Case, cases, profile
+from tests.reference.common import OutOfHostBlocks, StillDeciding, difference
+
+EXAMPLES = 150
+"""A policy; the whole file stays well under a minute."""
+
+
+def check(case: Case) -> None:
+    from model.errors import LabError
+
+    try:
+        expected = reference.run(case.config, case.requests, max_decisions=5000)
+    except StillDeciding:
+        reject()  # the engine's livelock, as of a half prefill in memory without a free block
+    except OutOfHostBlocks:
+        with pytest.raises(LabError):
+            simulate_model(case.config, case.requests, fast_forward=False)
+        with pytest.raises(LabError):
+            simulate_model(case.config, case.requests)
+        return
+
+    slow = simulate_model(case.config, case.requests, fast_forward=False)
+    rows = rows_of(slow)
+    if expected.unfinished:
+        # The real engine is stuck for ever. The simulator gives up on who blocks it and goes on.
+        assert len(rows) >= len(expected.iterations)
+        assert difference(rows[: len(expected.iterations)], expected.iterations) is None
+        check_fast_forward(case, slow)
+        return
+    # The rows carry times as text with six decimals.
+    assert difference(rows, expected.iterations, tolerance_s=1e-6) is None
+    clocks = np.array([[i["start_s"], i["end_s"]] for i in expected.iterations]).reshape(-1, 2)
+    np.testing.assert_array_equal(slow.iterations["start_s"], clocks[:, 0])
+    np.testing.assert_array_equal(slow.iterations["end_s"], clocks[:, 1])
+
+    names = [row["request_id"] for row in case.requests]
+    for i, tokens in enumerate(expected.tokens):
+        assert tokens["request_id"] == names[i]
+        assert slow.requests["emitted_tokens"][i] == tokens["output_tokens"]
+        for column in ("first_token_s", "last_token_s"):
+            time_s = tokens[column]
+            assert_same(slow.requests[column][i], math.nan if time_s is None else time_s)
+
+    check_fast_forward(case, slow)
+
+
+def check_fast_forward(case: Case, slow) -> None:
+    fast = simulate_model(case.config, case.requests, fast_forward=True)
+    assert_bit_equal(fast, slow)
+    assert rows_of(fast) == rows_of(slow)
+
+
+def assert_same(a: float, b: float) -> None:
+    assert a == b or (math.isnan(a) and math.isnan(b))
+
+
+def assert_bit_equal(fast, slow) -> None:
+    """All columns of two results hold the same bits."""
+    for table in ("iterations", "requests", "events"):
+        a, b = getattr(fast, table), getattr(slow, table)
+        assert list(a) == list(b)
+        for column in a:
+            assert a[column].dtype == b[column].dtype, (table, column)
+            np.testing.assert_array_equal(a[column], b[column], err_msg=f"{table}.{column}")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_same_decisions(policy):
+    @profile(EXAMPLES)
+    @given(cases(policy))
+    def same_decisions(case: Case) -> None:
+        check(case)
+
+    same_decisions()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_same_decisions_with_room(policy):
+    """Nobody is preempted: the stretches that fast-forward takes at once are long."""
+
+    @profile(EXAMPLES // 5)
+    @given(cases(policy, tight=False), st.integers(2, 40))
+    def same_decisions(case: Case, factor: int) -> None:
+        rows = [
+            row | {"output_tokens": row["output_tokens"] * factor} if i % 3 == 0 else row
+            for i, row in enumerate(case.requests)
+        ]
+        scheduler = dict(case.config["scheduler"])
+        scheduler["kv_blocks"] *= factor
+        if "max_model_len" in scheduler:
+            scheduler["max_model_len"] *= factor
+        if not scheduler.get("enable_chunked_prefill", True):
+            scheduler["max_num_batched_tokens"] *= factor
+        check(Case(case.config | {"scheduler": scheduler}, rows))
+
+    same_decisions()
