@@ -94,6 +94,27 @@ MESSAGES: dict[str, str] = {
     "vary another parameter.",
     "sweep_of_seeds": "The seed is what a sweep repeats every value with; vary another parameter "
     "and give several seeds.",
+    # vLLM command lines
+    "vllm_too_long": "This is too long for a command line; paste at most {limit:,} characters.",
+    "vllm_quotes": "A quote is opened and never closed; close it, or paste the whole command.",
+    "vllm_not_a_command": "{value!r} does not start a vLLM server; paste a line that begins with "
+    "vllm serve MODEL, python -m vllm.entrypoints.openai.api_server, or a flag.",
+    "vllm_value_missing": "{flag} has no value, so vLLM would refuse it; give one. The default is "
+    "used here.",
+    "vllm_bad_value": "{flag} is {value!r}; give {expected}. The default is used here.",
+    "vllm_other_engine": "{flag} belongs to {engine}, and this command starts {other}, which "
+    "refuses it; remove it, or set VLLM_USE_V1={switch}.",
+    "vllm_no_model": "The command names no model, so {model} stays; write it after vllm serve.",
+    "vllm_model_unknown": "The model {value!r} is not in the catalogue, so {model} stays; choose "
+    "the most similar one.",
+    "vllm_tokens_below_seqs": "max_num_batched_tokens is {tokens:,}, below max_num_seqs of "
+    "{seqs:,}: vLLM refuses to start; raise the first or lower the second.",
+    "vllm_tokens_below_context": "Without chunked prefill max_num_batched_tokens of {tokens:,} "
+    "must reach the context limit of {context:,} tokens: vLLM refuses to start; raise it, or "
+    "lower max_model_len.",
+    "vllm_no_command": "{policy} is not a vLLM scheduler, so no vLLM command gives it; choose "
+    "vllm-v1 or vllm-v0.",
+    "vllm_model_needed": "A vLLM command names a model, and this scenario has none; choose one.",
     # traces: the whole file
     "trace_unreadable": "The file {name} cannot be read; check that it exists and is a file.",
     "trace_empty": "The file is empty; give a trace with at least one request.",

@@ -230,9 +230,7 @@ def test_a_trace_is_swept_once_for_all_seeds():
     requests = Requests.from_columns(
         arrival_s=[0, 0, 0.01], prompt_tokens=[100, 200, 300], output_tokens=[5, 6, 7]
     )
-    found = sweep(
-        TRACE, "policy.max_num_seqs", [1, 4], ["e2e_mean_s"], [0, 1], requests=requests
-    )
+    found = sweep(TRACE, "policy.max_num_seqs", [1, 4], ["e2e_mean_s"], [0, 1], requests=requests)
     assert found.seeds == (0,)
     assert found.columns["e2e_mean_s"][0] > found.columns["e2e_mean_s"][1]
     with pytest.raises(LabError) as refusal:
