@@ -163,6 +163,11 @@ def _lay_out_rows(figure: go.Figure, data: Timeline, t: Translator, theme: str) 
                 )
 
 
+def _hover(row: str, label: str, t: Translator) -> str:
+    """A line of the box that stands at the cursor; the same phase has one in several rows."""
+    return f"{t(f'chart.{row}')}: {label} <b>%{{y:,.4~g}}</b><extra></extra>"
+
+
 def _legend_only(figure: go.Figure, label: str, color: str) -> None:
     """A square in the first legend for what is drawn as a shape."""
     figure.add_trace(
@@ -178,7 +183,16 @@ def _legend_only(figure: go.Figure, label: str, color: str) -> None:
 
 
 def _area(
-    figure: go.Figure, s: Steps, name: str, row: str, meaning: str, label: str, theme: str, **more
+    figure: go.Figure,
+    s: Steps,
+    name: str,
+    row: str,
+    meaning: str,
+    t: Translator,
+    theme: str,
+    *,
+    label: str,
+    **more: object,
 ) -> None:
     x, y = s.drawn(name)
     color = COLORS[theme][meaning]
@@ -193,7 +207,7 @@ def _area(
             line={"shape": "hv", "width": 0.5, "color": color},
             fillcolor=pattern(meaning, theme)["bgcolor"],
             fillpattern=pattern(meaning, theme),
-            hovertemplate="%{y:.4~g}",
+            hovertemplate=_hover(row, label, t),
             **more,
         )
     )
@@ -214,7 +228,7 @@ def _peak(figure: go.Figure, s: Steps, name: str, row: str, t: Translator, theme
             showlegend=row == ROWS[0],
             mode="lines",
             line={"shape": "hv", "width": 1, "color": translucent(COLORS[theme]["ink"], 0.45)},
-            hovertemplate="%{y:.4~g}",
+            hovertemplate=_hover(row, t("chart.peak"), t),
         )
     )
 
@@ -273,7 +287,7 @@ def _draw_batch(figure: go.Figure, data: Timeline, t: Translator, theme: str) ->
     s = steps(columns["start_s"], columns["end_s"], series, until_s=data.until_s)
     for phase in phases:
         if phase != "recompute" or phases[phase].any():
-            _area(figure, s, phase, "batch", phase, t(f"phase.{phase}"), theme)
+            _area(figure, s, phase, "batch", phase, t, theme, label=t(f"phase.{phase}"))
     _peak(figure, s, "all", "batch", t, theme)
     largest = s.peak["all"].max(initial=0.0)
     slots = data.result.scenario.policy.max_num_seqs * data.result.scenario.n_engines
@@ -295,7 +309,9 @@ def _draw_kv(figure: go.Figure, data: Timeline, t: Translator, theme: str) -> No
     ):
         if use == "decode" or uses[use].any():
             label = t("kv.empty" if use == "empty" else f"phase.{use}")
-            _area(figure, s, use, "kv", meaning, label, theme, showlegend=use == "empty")
+            _area(
+                figure, s, use, "kv", meaning, t, theme, label=label, showlegend=use == "empty"
+            )
     _peak(figure, s, "all", "kv", t, theme)
     capacity = data.result.kv_blocks * data.result.scenario.n_engines
     _limit(figure, data, "kv", capacity, t("chart.capacity", n=capacity), theme)
@@ -320,7 +336,7 @@ def _draw_queue(figure: go.Figure, data: Timeline, t: Translator, theme: str) ->
     s.mean["in_time"] = np.maximum(s.mean["waiting"] - s.mean["late"], 0.0)
     for name, meaning in (("in_time", "waiting"), ("late", "late"), ("swapped", "swap")):
         if s.mean[name].any():
-            _area(figure, s, name, "queue", meaning, t(f"queue.{name}"), theme)
+            _area(figure, s, name, "queue", meaning, t, theme, label=t(f"queue.{name}"))
     _peak(figure, s, "waiting", "queue", t, theme)
     highest = s.peak["waiting"].max(initial=0.0) + s.peak["swapped"].max(initial=0.0)
     _scale_to(figure, "queue", highest)
@@ -363,7 +379,7 @@ def _draw_slo(figure: go.Figure, data: Timeline, t: Translator, theme: str) -> N
                     "line": {"width": 0},
                     "pattern": {"fgcolor": color["ground"], "fillmode": "overlay", **shape},
                 },
-                hovertemplate="%{y}",
+                hovertemplate=_hover("slo", t(f"slo.{kind}_missed"), t),
             )
         )
     figure.update_layout(barmode="stack", bargap=0)

@@ -11,7 +11,7 @@ from babel.messages.pofile import read_po
 from model import catalogue
 from model.errors import MESSAGES
 from model.events import EVENTS, REASONS
-from model.metrics import METRICS
+from model.metrics import DEFINITIONS, METRICS
 from model.schedulers import POLICIES
 from model.state import STATUS
 from ui.language import LANGUAGES, po_path, translate
@@ -19,7 +19,7 @@ from ui.prose import sections
 
 ROOT = Path(__file__).resolve().parent.parent
 # English keeps its one source for these: the model's own sentences.
-SPOKEN_BY_THE_MODEL = ("error.", "metric.")
+SPOKEN_BY_THE_MODEL = ("error.", "metric.", "word.")
 
 
 def messages(language):
@@ -70,10 +70,11 @@ def test_placeholders_are_the_same():
         assert len({n - {"n"} for n in names}) == 1, key
 
 
-@pytest.mark.parametrize("key", METRICS)
+@pytest.mark.parametrize(
+    "key", [*(f"metric.{key}" for key in METRICS), *(f"word.{key}" for key in DEFINITIONS)]
+)
 def test_every_metric_is_defined_in_both_languages(key):
-    assert METRICS[key].definition
-    assert messages("zh")[f"metric.{key}"][0]
+    assert messages("zh")[key][0]
 
 
 @pytest.mark.parametrize("code", MESSAGES)
@@ -83,7 +84,11 @@ def test_every_error_is_translated_with_its_numbers(code):
 
 
 def test_no_translation_without_an_error_or_metric():
-    known = {f"error.{code}" for code in MESSAGES} | {f"metric.{key}" for key in METRICS}
+    known = {
+        *(f"error.{code}" for code in MESSAGES),
+        *(f"metric.{key}" for key in METRICS),
+        *(f"word.{key}" for key in DEFINITIONS),
+    }
     assert {k for k in messages("zh") if k.startswith(SPOKEN_BY_THE_MODEL)} <= known
 
 

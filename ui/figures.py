@@ -25,7 +25,7 @@ def key_figures(result: SimulationResult, numbers: Mapping[str, float]) -> None:
         next(row),
         "throughput",
         figure(*rate(numbers["throughput_output_tokens_per_s"])),
-        definition("throughput_output_tokens_per_s"),
+        f"{definition('throughput_output_tokens_per_s')} {definition('steady_window')}",
         rate=f"{significant(numbers['throughput_requests_per_s'])} {t('unit.requests_per_s')}",
     )
     for key, bound_s in (("ttft", slo.ttft_s), ("tpot", slo.tpot_s)):
@@ -33,7 +33,7 @@ def key_figures(result: SimulationResult, numbers: Mapping[str, float]) -> None:
             next(row),
             key,
             figure(*duration(numbers[f"{key}_p50_s"])),
-            definition(f"{key}_p50_s"),
+            definition(key),
             more="figure.latency.more",
             p99=" ".join(duration(numbers[f"{key}_p99_s"])),
             bound=" ".join(setting(bound_s)),
@@ -42,7 +42,7 @@ def key_figures(result: SimulationResult, numbers: Mapping[str, float]) -> None:
         next(row),
         "attainment",
         figure(*percent(numbers["slo_attainment_share"])),
-        definition("slo_attainment_share"),
+        definition("attainment"),
         ttft=" ".join(percent(numbers["ttft_attainment_share"])),
         tpot=" ".join(percent(numbers["tpot_attainment_share"])),
     )
@@ -50,7 +50,7 @@ def key_figures(result: SimulationResult, numbers: Mapping[str, float]) -> None:
         next(row),
         "batch",
         figure(significant(batch), t("unit.requests")),
-        f"{definition('mean_batch_decode_requests')} {definition('mean_batch_prefill_requests')}",
+        definition("mean_batch"),
         n=policy.max_num_seqs,
     )
     _figure(

@@ -17,7 +17,7 @@ import streamlit as st
 from babel.messages.pofile import read_po
 
 from model.errors import LabError, sentence
-from model.metrics import METRICS
+from model.metrics import DEFINITIONS, METRICS
 
 __all__ = [
     "LANGUAGES",
@@ -103,12 +103,12 @@ def t(key: str, /, **values: object) -> str:
     return translate(current_language(), key, **values)
 
 
-def definition(metric: str) -> str:
-    """The definition of a metric; English is the model's own, as for errors."""
+def definition(name: str) -> str:
+    """What a metric or a word about metrics means; English is the model's own, as for errors."""
     language = current_language()
     if language == "en":
-        return METRICS[metric].definition
-    return translate(language, f"metric.{metric}")
+        return METRICS[name].definition if name in METRICS else DEFINITIONS[name]
+    return translate(language, f"{'metric' if name in METRICS else 'word'}.{name}")
 
 
 def error_sentence(error: LabError, language: str | None = None) -> str:
