@@ -94,6 +94,30 @@ MESSAGES: dict[str, str] = {
     "vary another parameter.",
     "sweep_of_seeds": "The seed is what a sweep repeats every value with; vary another parameter "
     "and give several seeds.",
+    # bundles
+    "bundle_not_one": "This is not a scenario bundle of this program; choose the .zip file that "
+    "it gave you, unchanged.",
+    "bundle_broken": "The bundle is damaged, encrypted or packed in an unusual way; download it "
+    "again and upload it unchanged.",
+    "bundle_version": "The bundle has version {found} and this program reads {expected}; make it "
+    "again with this program.",
+    "bundle_unexpected_file": "The bundle holds {name!r}, which does not belong there; upload it "
+    "as it was downloaded.",
+    "bundle_file_missing": "The bundle lacks {name}; download it again.",
+    "bundle_hash": "{name} in the bundle is not the file that was written; download the bundle "
+    "again, or make a new one instead of changing it by hand.",
+    "bundle_too_large": "The {name} is too large; at most {limit_mb:,.1f} MB fit.",
+    "bundle_not_text": "{name} in the bundle is not UTF-8 text; download the bundle again.",
+    "bundle_trace_differs": "The trace {name!r} has {expected:,} requests and there are {found:,}; "
+    "use the requests that belong to this scenario.",
+    "bundle_label": "{column} {value!r} could run as a formula or has odd characters; give it "
+    "a name of letters, digits, spaces and . # / + -, 64 at most.",
+    "bundle_columns": "The first line of requests.csv must name arrival_s, prompt_tokens and "
+    "output_tokens, and may name others of: {columns}.",
+    "bundle_row": "requests.csv, line {line:,}: it must have {expected:,} values; download the "
+    "bundle again.",
+    "bundle_cell": "requests.csv, line {line:,}: {column} is {value!r}, which cannot be read; "
+    "download the bundle again.",
     # vLLM command lines
     "vllm_too_long": "This is too long for a command line; paste at most {limit:,} characters.",
     "vllm_quotes": "A quote is opened and never closed; close it, or paste the whole command.",
