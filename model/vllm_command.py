@@ -23,6 +23,7 @@ from model import kv_cache
 from model.catalogue import Device, models
 from model.errors import LabError
 from model.kv_cache import GIB, Memory
+from model.parameters import value_at
 from model.scenario import Scenario
 from model.schedulers import POLICIES
 from model.schedulers.vllm_v0 import VllmV0
@@ -130,13 +131,18 @@ def parse_command(text: str, base: Scenario) -> ParsedCommand:
     return ParsedCommand(
         scenario,
         engine_version(engine),
-        tuple(reading.understood.values()),
+        tuple(_in_force(setting, scenario) for setting in reading.understood.values()),
         tuple(reading.defaults),
         tuple(dict.fromkeys(reading.ignored)),
         tuple(dict.fromkeys(reading.not_modelled)),
         tuple(dict.fromkeys(Unknown(name, closest(name)) for name in reading.strange)),
         tuple(reading.faults),
     )
+
+
+def _in_force(setting: Setting, scenario: Scenario | None) -> Setting:
+    """The setting with what its field became: another flag may have had the last word."""
+    return replace(setting, value=value_at(scenario, setting.field)) if scenario else setting
 
 
 def engine_version(policy: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from model import catalogue
 from model.errors import LabError
-from model.experiment import replace_at
+from model.experiment import replace_at, value_at
 from model.scenario import Memory, Scenario, Slo
 from model.schedulers.vllm_v0 import VllmV0
 from model.schedulers.vllm_v1 import VllmV1
@@ -242,6 +242,16 @@ def test_models_and_their_weights(text, model, dtype):
     command = parsed(f"vllm serve {text} --max-model-len 4096")
     assert command.faults == ()
     assert (command.scenario.model, command.scenario.memory.weight_dtype) == (model, dtype)
+
+
+def test_what_is_listed_is_what_holds():
+    command = parsed(
+        "vllm serve Qwen/Qwen3-32B-AWQ --dtype half --kv-cache-memory-bytes 8G -tp 2 "
+        "--max-model-len auto"
+    )
+    for setting in command.understood:
+        assert setting.value == value_at(command.scenario, setting.field)
+    assert {"int4", 16.0} < {setting.value for setting in command.understood}
 
 
 def test_the_last_of_two_equal_flags_counts():
@@ -515,8 +525,6 @@ def test_what_no_command_gives():
 
 
 def test_the_table_of_flags_is_sound():
-    from model.experiment import value_at
-
     for flag in flags().values():
         assert flag.values in ("0", "1", "?", "*")
         assert flag.role in ("setting", "none", "unmodelled")
