@@ -13,7 +13,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from model.errors import LabError
 from model.events import EVENT, REASON
 from model.iteration_time import IterationCost
 from model.schedulers.base import Decision
@@ -21,6 +20,7 @@ from model.state import CANCELLED, FINISHED, EngineState
 
 TOLERANCE_S = 1e-9  # two times closer than this are the same moment
 SCALAR_ITERATIONS = 24  # below this a Python loop is faster than NumPy calls; same bits
+MANY_EVICTIONS = 20  # without progress, for every piece of work: a circle
 CHUNK_ITERATIONS = 256  # most iterations of equal prefill chunks joined at once
 
 FINISH, FIRST_TOKEN, CANCEL = EVENT["finish"], EVENT["first_token"], EVENT["cancel"]
@@ -56,6 +56,8 @@ class Engine:
         self.decisions = 0
         self.iteration_time_calls = 0
         self.stuck = False  # somebody waits, nobody can run, and only an outside event can help
+        self._evictions = 0  # since the last progress
+        self._progress = (0, 0)
         self.stretches = array("q")
         self.stretch_start_s = array("d")
         self.end_s = array("d")
@@ -89,6 +91,15 @@ class Engine:
         """The client of a request has given up; it leaves at the next decision."""
         state = self.state
         self._wait_until(time_s)
+        self._forget(request)
+        state.status[request] = CANCELLED
+        state.log.add(state.clock_s, CANCEL, state.iteration, request)
+        self.moved.extend((state.iteration, CANCEL, request, 0))
+        state.ended.append(request)
+
+    def _forget(self, request: int) -> None:
+        """Take a request out of whichever queue it is in, with its memory."""
+        state = self.state
         if request in state.running:
             state.leave(request)
         elif request in state.swapped:
@@ -96,10 +107,6 @@ class Engine:
             state.cpu_free += state.held[request]
         else:
             state.waiting.remove(request)
-        state.status[request] = CANCELLED
-        state.log.add(state.clock_s, CANCEL, state.iteration, request)
-        self.moved.extend((state.iteration, CANCEL, request, 0))
-        state.ended.append(request)
 
     def _wait_until(self, time_s: float) -> None:
         """An engine with nothing to run sleeps until something happens."""
@@ -118,39 +125,64 @@ class Engine:
         state = self.state
         limit = until_s - TOLERANCE_S
         policy = state.policy
-        fruitless = 0
         while (at_least_one or state.clock_s < limit) and (
             state.running or state.waiting or state.swapped
         ):
             at_least_one = False
             decision = Decision()
+            ended = len(state.ended)
             policy.decide(state, decision)
             self.decisions += 1
             if decision.decodes or decision.chunks or decision.row_without_tokens:
-                fruitless = 0
                 self._run(decision, limit)
-            elif decision.preempted or decision.swapped_out or decision.swapped_in:
-                fruitless += 1  # decide again at the same clock
-                if fruitless > 2 * len(state.known):
-                    raise LabError("scheduler_makes_no_progress", policy=policy.name)
+            elif decision.changes_queues or len(state.ended) > ended:
+                pass  # decide again at the same clock
             elif state.running or until_s < float("inf"):
                 self.stuck = True
                 return
             else:
-                self._give_up_on_head()
+                self._give_up("never_fits")
+            victims = decision.preempted or decision.swapped_out
+            if victims and self._goes_round_in_circles(len(victims)):
+                self._give_up("livelock", victims[-1])
             if stop_at_end and state.ended:
                 return
 
-    def _give_up_on_head(self) -> None:
-        """Nothing runs, nothing will arrive, and still the head cannot join: it never will."""
+    def _give_up(self, reason: str, request: int | None = None) -> None:
+        """Refuse for good the given request, or the one that would have to come next.
+
+        Where nothing runs, nothing will arrive and the head still cannot join, it never will.
+        """
         state = self.state
-        if state.swapped:
-            head = next(iter(state.swapped))
-            del state.swapped[head]
-            state.cpu_free += state.held[head]
-        else:
-            head = state.waiting.take()
-        state.reject(head, REASON["never_fits"])
+        if request is None:
+            request = next(iter(state.swapped)) if state.swapped else state.waiting.head()
+        self._forget(request)
+        state.reject(request, REASON[reason])
+
+    def _goes_round_in_circles(self, evictions: int) -> bool:
+        """Do requests keep evicting each other although none of them gets any further?
+
+        Some real engines try for ever then. Progress is a new token, output or prompt. Without it
+        the head of the running list has at most its known tokens to compute again; more evictions
+        than a few for every piece of that are a circle.
+        """
+        state = self.state
+        self._evictions += evictions
+        progress = (state.progress, state.tick)
+        if progress != self._progress:
+            self._progress, self._evictions = progress, 0
+            return False
+        if self._evictions < MANY_EVICTIONS:
+            return False
+        present = [*state.running, *state.waiting, *state.swapped]
+        budget = state.policy.tokens_per_iteration
+        pieces = sum(state.blocks_for(state.known_tokens(r)) for r in present)
+        if budget is not None:
+            pieces = sum(1 + state.known_tokens(r) // budget for r in present)
+        if self._evictions < MANY_EVICTIONS * pieces:
+            return False
+        self._evictions = 0
+        return True
 
     # -- one decision --------------------------------------------------------------------------
 
@@ -387,6 +419,7 @@ class Engine:
         state = self.state
         del state.prefilling[request]
         state.known[request] += 1
+        state.progress += 1
         iteration = state.iteration - 1
         self.first_tokens.extend((iteration, request))
         if state.known[request] == state.prompt[request] + 1:

@@ -184,8 +184,6 @@ MESSAGES: dict[str, str] = {
     "host_memory_full": "Request {request} must be swapped out: it needs {needed:,} blocks of host "
     "memory and {free:,} of {total:,} are free; here the real engine aborts. Raise swap_space_gib "
     "(or num_cpu_blocks), or set preemption_mode to recompute.",
-    "scheduler_makes_no_progress": "{policy} keeps preempting without serving anybody; give it "
-    "more KV blocks or a smaller max_num_seqs.",
     "trace_missing_key": "Line {line:,} has no {column}; it was left out.",
     "trace_too_many": "Line {line:,} and those after it were left out: at most {limit:,} requests "
     "are read.",

@@ -32,6 +32,7 @@ REASONS = (
     "swapped_first",  # swapped-out requests come back before new ones are admitted
     "batch_running",  # a static batch admits nobody until it is empty
     "never_fits",  # needs more KV blocks than the pool has
+    "livelock",  # evicted again and again without ever getting further
     "exceeds_context",  # prompt + output is longer than max_model_len
     "exceeds_budget",  # an unchunked prompt longer than the token budget
     "latest_admitted",  # victim rule: tail of the running list

@@ -77,6 +77,7 @@ class EngineState:
         self._segment_start = [0] * n
         self._finish_at: list[tuple[int, int]] = []  # heap of (tick, request), entries may be stale
         self.high_water = [0] * n  # most tokens ever computed: below it, work is repeated
+        self.progress = 0  # prompt tokens and prefill outputs gained; decodes are counted by tick
         self.status = [UNFINISHED] * n
         self.reason = [0] * n
         self.preemptions = [0] * n
@@ -335,6 +336,7 @@ class EngineState:
             self.stop_decoding(request)
         elif self.computed[request] > self.high_water[request]:
             self.high_water[request] = self.computed[request]
+            self.progress += 1
         self.release(request, taken_now, tokens_now)
 
     def refuse(

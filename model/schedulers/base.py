@@ -40,6 +40,7 @@ class Decision:
         "padding_pairs",
         "padding_tokens",
         "preempted",
+        "reordered",
         "row_without_tokens",
         "skipped",
         "swapped_blocks",
@@ -56,6 +57,7 @@ class Decision:
         self.preempted: list[int] = []
         self.swapped_out: list[int] = []
         self.swapped_in: list[int] = []
+        self.reordered = False  # the waiting queue was sorted, so another request may be its head
         self.swapped_blocks = 0
         self.padding_tokens = 0  # prompt padding of a static batch
         self.padding_pairs = 0
@@ -65,7 +67,12 @@ class Decision:
     def changes_queues(self) -> bool:
         """True if the next decision starts from other queues even when nothing else happens."""
         return bool(
-            self.admitted or self.preempted or self.swapped_out or self.swapped_in or self.skipped
+            self.admitted
+            or self.preempted
+            or self.swapped_out
+            or self.swapped_in
+            or self.skipped
+            or self.reordered
         )
 
 
@@ -82,6 +89,11 @@ class Scheduler:
     )
 
     max_num_seqs: int = 256
+
+    @property
+    def tokens_per_iteration(self) -> int | None:
+        """Most tokens that one iteration computes; None where there is no such budget."""
+        return None
 
     def __post_init__(self) -> None:
         checks.whole_number("max_num_seqs", self.max_num_seqs, 1, MOST_SEQS)

@@ -39,6 +39,10 @@ class Sarathi(Scheduler):
         checks.whole_number("chunk_size", self.chunk_size, 1, MOST_TOKENS)
         checks.number("watermark", self.watermark, 0.0, 0.99)
 
+    @property
+    def tokens_per_iteration(self) -> int:
+        return self.chunk_size
+
     def reject_reason(self, state: EngineState, request: int) -> int:
         reason = super().reject_reason(state, request)
         if not reason:

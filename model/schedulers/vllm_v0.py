@@ -58,6 +58,10 @@ class VllmV0(Scheduler):
         checks.choice("queue_order", self.queue_order, ("fcfs", "priority"))
         checks.number("watermark", self.watermark, 0.0, 0.99)
 
+    @property
+    def tokens_per_iteration(self) -> int:
+        return self.max_num_batched_tokens
+
     def reject_reason(self, state: EngineState, request: int) -> int:
         return super().reject_reason(state, request) or self._ignore_reason(
             state, state.prompt[request]
@@ -177,7 +181,9 @@ class VllmV0(Scheduler):
                 state.drop(victim, REASON["outranked"], asking=head)
                 decision.preempted.append(victim)
                 state.waiting.push_back_preempted(victim)
-            state.waiting = FcfsQueue(sorted(state.waiting, key=rank))
+            in_order = FcfsQueue(sorted(state.waiting, key=rank))
+            decision.reordered = in_order != state.waiting
+            state.waiting = in_order
         state.running = dict.fromkeys(order)
 
     def _evict(self, state: EngineState, decision: Decision, victim: int, asking: int) -> None:

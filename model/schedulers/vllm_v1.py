@@ -67,6 +67,10 @@ class VllmV1(Scheduler):
     def new_queue(self, rank: Callable[[int], tuple]) -> FcfsQueue | PriorityQueue:
         return PriorityQueue(rank) if self.queue_order == "priority" else FcfsQueue()
 
+    @property
+    def tokens_per_iteration(self) -> int:
+        return self.max_num_batched_tokens
+
     def reject_reason(self, state: EngineState, request: int) -> int:
         reason = super().reject_reason(state, request)
         if reason or self.enable_chunked_prefill:
