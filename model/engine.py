@@ -95,7 +95,7 @@ class Engine:
         state.status[request] = CANCELLED
         state.log.add(state.clock_s, CANCEL, state.iteration, request)
         self.moved.extend((state.iteration, CANCEL, request, 0))
-        state.ended.append(request)
+        state.ended.append((time_s, request))
 
     def _forget(self, request: int) -> None:
         """Take a request out of whichever queue it is in, with its memory."""
@@ -441,7 +441,7 @@ class Engine:
             state.log.add(
                 state.clock_s, FINISH, state.iteration - 1, request, 0, state.blocks_held(request)
             )
-            state.ended.append(request)
+            state.ended.append((state.clock_s, request))
             if keep_rows:
                 del state.running[request]
                 self._finished_rows.append(request)

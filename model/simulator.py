@@ -45,60 +45,87 @@ def run(engines: list[Engine], requests: Requests, route: Router) -> list[int]:
     """Play all arrivals and cancellations; return each request's engine (-1: never arrived)."""
     n = len(requests)
     placed = [-1] * n
-    arrival_s = requests.arrival_s.tolist()
     cancel_s = requests.cancel_s.tolist()
-    closed_loop = requests.users is not None
-    released = requests.users if closed_loop else n
-    think_s = requests.think_s.tolist() if closed_loop else []
-    outside = [(arrival_s[i], ARRIVAL, i) for i in range(released)]
+    loop = None if requests.users is None else ClosedLoop(engines, requests)
+    first = n if loop is None else loop.released
+    outside = [(time_s, ARRIVAL, i) for i, time_s in enumerate(requests.arrival_s[:first].tolist())]
     outside += [(cancel_s[i], CANCELLATION, i) for i in range(n) if cancel_s[i] < float("inf")]
     heapq.heapify(outside)
 
     while True:
         until_s = outside[0][0] if outside else float("inf")
-        if closed_loop:
-            ended = _advance_to_first_end(engines, until_s)
-            for _, end_s in ended:
-                if released < n:
-                    start_s = end_s + think_s[released]
-                    for engine in engines:
-                        engine.state.arrival_s[released] = start_s
-                    heapq.heappush(outside, (start_s, ARRIVAL, released))
-                    released += 1
-            if ended:
-                continue
-        else:
+        if loop is None:
             for engine in engines:
                 engine.advance(until_s)
+        else:
+            released = loop.advance(until_s)
+            if released is not None:
+                heapq.heappush(outside, released)
+                continue
         if not outside:
             return placed
         time_s, kind, request = heapq.heappop(outside)
         if kind == ARRIVAL:
             placed[request] = route(request)
             engines[placed[request]].deliver(request, time_s)
-        else:
+        gave_up = kind == CANCELLATION or cancel_s[request] <= time_s
+        if gave_up and placed[request] >= 0:
             engine = engines[placed[request]]
             if engine.state.status[request] == UNFINISHED:
                 engine.cancel(request, time_s)
 
 
-def _advance_to_first_end(engines: list[Engine], until_s: float) -> list[tuple[int, float]]:
-    """Advance until a request ends somewhere, or every engine has come to `until_s`.
+class ClosedLoop:
+    """Users who send their next request some time after the answer to the last one."""
 
-    No engine may pass another's clock, because an end there may send it a request.
-    """
-    while True:
-        ended = [(r, e.state.clock_s) for e in engines for r in e.state.ended]
-        if ended:
-            for engine in engines:
-                engine.state.ended.clear()
-            return ended
-        ready = [e for e in engines if e.can_decide_before(until_s)]
-        if not ready:
-            return []
-        ready.sort(key=lambda e: e.state.clock_s)
-        horizon_s = min([until_s] + [e.state.clock_s for e in ready[1:]])
-        ready[0].advance(horizon_s, stop_at_end=True, at_least_one=True)
+    def __init__(self, engines: list[Engine], requests: Requests) -> None:
+        self.engines = engines
+        self.released = requests.users  # rows that have an arrival time so far
+        self._think_s = requests.think_s.tolist()
+        self._ends: list[tuple[float, int]] = []  # heap of ends that have not been acted on
+
+    def advance(self, until_s: float) -> tuple[float, int, int] | None:
+        """Advance until a user may send a request (its arrival), or all engines reach `until_s`.
+
+        An end anywhere may send a request to any engine, so ends are acted on in the order of time,
+        and no engine passes another's clock or an end that is still to be acted on.
+        """
+        while True:
+            self._collect()
+            limit_s = min([until_s] + [time_s for time_s, _ in self._ends[:1]])
+            ready = [e for e in self.engines if e.can_decide_before(limit_s)]
+            if ready:
+                ready.sort(key=lambda e: e.state.clock_s)
+                others = [e.state.clock_s for e in ready[1:2]]
+                ready[0].advance(min([limit_s, *others]), stop_at_end=True, at_least_one=True)
+            elif self._ends and self._ends[0][0] <= until_s:
+                released = self._release(*heapq.heappop(self._ends))
+                if released is not None:
+                    return released
+            elif until_s < float("inf"):
+                return None
+            else:
+                stuck = [e for e in self.engines if e.stuck]
+                for engine in stuck:  # nothing can come to their help any more
+                    engine.advance(until_s, stop_at_end=True)
+                if not any(e.state.ended for e in stuck):
+                    return None
+
+    def _collect(self) -> None:
+        for engine in self.engines:
+            for end in engine.state.ended:
+                heapq.heappush(self._ends, end)
+            engine.state.ended.clear()
+
+    def _release(self, end_s: float, request: int) -> tuple[float, int, int] | None:
+        row = self.released
+        if row == len(self._think_s):
+            return None
+        self.released += 1
+        start_s = end_s + self._think_s[row]
+        for engine in self.engines:
+            engine.state.arrival_s[row] = start_s
+        return (start_s, ARRIVAL, row)
 
 
 def _engine(scenario: Scenario, requests: Requests, engine_id: int, fast_forward: bool) -> Engine:

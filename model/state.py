@@ -87,7 +87,7 @@ class EngineState:
 
         self.log = EventLog()
         self.decode_segments = array("q")  # request, first tick, tick after the last
-        self.ended: list[int] = []  # requests that left since the kernel last looked
+        self.ended: list[tuple[float, int]] = []  # (time, request) since the kernel last looked
         self._refused = (-1, -1)
         self.cache: PrefixCache | None = None
 
@@ -360,11 +360,12 @@ class EngineState:
 
     def reject(self, request: int, reason: int, time_s: float | None = None) -> None:
         """Refuse a request for good (it is in no queue any more); by default now."""
+        time_s = self.clock_s if time_s is None else time_s
         self.status[request] = REJECTED
         self.reason[request] = reason
-        self.ended.append(request)
+        self.ended.append((time_s, request))
         self.log.add(
-            self.clock_s if time_s is None else time_s,
+            time_s,
             EVENT["reject"],
             self.iteration,
             request,

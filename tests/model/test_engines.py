@@ -208,7 +208,6 @@ def test_users_are_released_in_the_order_of_ends(policy):
     )
 
 
-@pytest.mark.xfail(strict=True, reason="an end is acted on when its engine gets there, not by time")
 def test_the_order_of_ends_goes_over_all_engines():
     """Iterations last 1 s + 0.5 s a token. Engine 0 computes a prompt of 8 until 5.0; engine 1 a
     prompt of 2 until 2.0 and one more token until 3.5. So row 2 comes at 3.5 and row 3 at 5.0."""
@@ -225,7 +224,6 @@ def test_the_order_of_ends_goes_over_all_engines():
     assert result.requests["arrival_s"][2:].tolist() == [3.5, 5.0]
 
 
-@pytest.mark.xfail(strict=True, reason="the next user comes when the running iteration ends")
 def test_a_refusal_during_an_iteration_releases_the_next_user_at_once():
     """Request 1 is refused at 0.25 while an iteration runs until 1; request 2 follows at 0.25."""
     requests = columns(
@@ -240,7 +238,6 @@ def test_a_refusal_during_an_iteration_releases_the_next_user_at_once():
     assert result.requests["end_s"][1] == result.requests["arrival_s"][2] == 0.25
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="nobody is there to be cancelled")
 def test_giving_up_before_having_come():
     """A recorded `cancel_s` may pass before a user of a closed loop is released."""
     requests = columns(
@@ -256,18 +253,7 @@ def test_giving_up_before_having_come():
     assert result.requests["emitted_tokens"].tolist() == [5, 0]
 
 
-@pytest.mark.parametrize(
-    "n_engines",
-    [
-        1,
-        pytest.param(
-            2,
-            marks=pytest.mark.xfail(
-                strict=True, reason="an engine of several that is stuck is never asked again"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("n_engines", [1, 2])
 def test_a_stuck_head_is_given_up_in_a_closed_loop(n_engines):
     """Unchunked V1, budget 8: a request evicted with 13 known tokens fits no iteration any more.
 
