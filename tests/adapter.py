@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from model.recording import iteration_rows, load
+from model.result import SimulationResult
+from model.simulator import simulate
 from tests import reference
 from tests.reference.common import parse_iteration
 
@@ -11,11 +14,10 @@ Run = Callable[[Mapping, Sequence[Mapping]], list[dict]]
 """(configuration, request rows) -> iterations as ``reference.common.Recording`` holds them."""
 
 
-def simulate_model(config: Mapping, requests: Sequence[Mapping], *, fast_forward: bool = True):
-    """``model.simulate`` on a recording's configuration and requests: its SimulationResult."""
-    from model.recording import load
-    from model.simulator import simulate
-
+def simulate_model(
+    config: Mapping, requests: Sequence[Mapping], *, fast_forward: bool = True
+) -> SimulationResult:
+    """``simulate`` on a recording's configuration and requests."""
     scenario, columns = load(dict(config), [dict(row) for row in requests])
     return simulate(scenario, columns, fast_forward=fast_forward)
 
@@ -26,10 +28,8 @@ def run_model(
     return rows_of(simulate_model(config, requests, fast_forward=fast_forward))
 
 
-def rows_of(result) -> list[dict]:
+def rows_of(result: SimulationResult) -> list[dict]:
     """The iterations of a SimulationResult as ``reference.common.Recording`` holds them."""
-    from model.recording import iteration_rows
-
     return [parse_iteration(row) for row in iteration_rows(result)]
 
 

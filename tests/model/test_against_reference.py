@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from model.errors import LabError
 from tests import reference
 from tests.adapter import rows_of, simulate_model
 from tests.cases import POLICIES, Case, cases, profile
@@ -19,8 +20,6 @@ EXAMPLES = 150
 
 
 def check(case: Case) -> None:
-    from model.errors import LabError
-
     try:
         expected = reference.run(case.config, case.requests, max_decisions=5000)
     except StillDeciding:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import pytest
 
+from model.recording import load
+from model.schedulers.base import Decision
+from model.state import EngineState
 from tests.adapter import request_row, run_model, run_reference
 from tests.reference import ENGINES
-from tests.reference.common import Decision, Request, blocks_for
+from tests.reference.common import Request, blocks_for
 
 W = [request_row("A", 0, 7, 4), request_row("B", 0, 6, 4), request_row("C", 0, 5, 3)]
 MEMORY = {"block_size": 4, "kv_blocks": 6, "max_num_seqs": 3}
@@ -201,29 +204,58 @@ def test_thrashing_costs_tokens_but_not_always_time(full_prompt_check, run):
     assert len(iterations) - 1 == 12  # the same last iteration either way
 
 
-def reference_decision(policy: str, scheduler: dict, running: list[Request]) -> Decision:
-    engine = ENGINES[policy](scheduler)
-    for request in running:
+def reference_decision(policy: str, budget: dict) -> dict[str, int]:
+    """What the reference schedules next when [A with 10 prompt tokens left, B decoding] run."""
+    engine = ENGINES[policy](BIG | budget)
+    a = Request("A", 0.0, prompt=12, output=2, computed=2)
+    b = Request("B", 0.0, prompt=3, output=5, computed=3, emitted=1)
+    for request in (a, b):
         engine.running.append(request)
-        request.target = request.known if request.emitted == 0 else request.prompt
+        request.target = request.prompt
         engine.blocks.hold(request, blocks_for(request.known, engine.block_size))
-    return engine.decide()
+    return {request.id: n for request, n in engine.decide().scheduled.items()}
 
 
+def model_decision(policy: str, budget: dict) -> dict[str, int]:
+    """The same of the simulator's scheduler."""
+    rows = [request_row("A", 0, 12, 2), request_row("B", 0, 3, 5)]
+    scenario, requests = load(config_of(policy, BIG | budget), rows)
+    state = EngineState(
+        scenario.policy,
+        requests,
+        engine_id=0,
+        kv_blocks=BIG["kv_blocks"],
+        block_size=BIG["block_size"],
+        cpu_blocks=0,
+        max_model_len=None,
+        prefill_token_cap=None,
+    )
+    for request, computed in ((0, 2), (1, 3)):
+        state.admit(request, computed, blocks=3)
+        state.take(3)
+        state.held[request] = 3
+        state.computed[request] = computed
+    del state.prefilling[1]
+    state.start_decoding(1)
+    decision = Decision()
+    scenario.policy.decide(state, decision)
+    scheduled = {"AB"[request]: tokens for request, tokens in decision.chunks}
+    if decision.decodes and 1 not in decision.skipped:
+        scheduled["B"] = 1
+    return scheduled
+
+
+BIG = {"block_size": 4, "kv_blocks": 100, "max_num_seqs": 4}
+
+
+@pytest.mark.parametrize("decide", [reference_decision, model_decision])
 @pytest.mark.parametrize(
     ("policy", "budget", "expected"),
     [
-        ("vllm-v1", "max_num_batched_tokens", {"A": 4}),
-        ("sarathi", "chunk_size", {"A": 3, "B": 1}),
+        ("vllm-v1", {"max_num_batched_tokens": 4}, {"A": 4}),
+        ("sarathi", {"chunk_size": 4}, {"A": 3, "B": 1}),
     ],
 )
-def test_a_chunk_before_a_decode(policy, budget, expected):
-    """Budget 4, running [A with 10 prompt tokens left, B decoding].
-
-    V1 serves its list in order, and A takes everything; Sarathi never delays a decode.
-    """
-    a = Request("A", 0.0, prompt=12, output=2, computed=2)
-    b = Request("B", 0.0, prompt=3, output=5, computed=3, emitted=1)
-    scheduler = {"block_size": 4, "kv_blocks": 100, "max_num_seqs": 4, budget: 4}
-    decision = reference_decision(policy, scheduler, [a, b])
-    assert {request.id: n for request, n in decision.scheduled.items()} == expected
+def test_a_chunk_before_a_decode(policy, budget, expected, decide):
+    """V1 serves its list in order, and A takes the budget; Sarathi never delays a decode."""
+    assert decide(policy, budget) == expected

@@ -25,6 +25,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 
+from model.result import STATUS, SimulationResult
 from tests.adapter import request_row, rows_of, simulate_model
 from tests.cases import POLICIES, Case, cases, profile
 from tests.reference.common import blocks_for
@@ -243,7 +244,7 @@ def run_case(case: Case) -> Run:
 @dataclass(frozen=True)
 class Run:
     case: Case
-    result: object
+    result: SimulationResult
     rows: list[dict]
     tracks: dict[str, Track]
     states: list[State]
@@ -253,8 +254,6 @@ class Run:
         return self.case.config["scheduler"]
 
     def status(self, i: int) -> str:
-        from model.result import STATUS
-
         return STATUS[int(self.result.requests["status"][i])]
 
 
