@@ -18,7 +18,7 @@ help:
 	@echo "make run       install and start the app at http://localhost:$(PORT)"
 	@echo "make test      install what the tests need (Chromium and fonts too) and run them"
 	@echo "make test-all  the same with the slow tests"
-	@echo "make bench     measure the simulator and the pages"
+	@echo "make bench     measure the speed"
 	@echo "make lint      check the style; 'make format' repairs it"
 	@echo "make lock      write requirements.lock anew from the newest of each range"
 
