@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from model import recording
+from model import catalogue, recording
+from model.iteration_time import Linear
 from model.result import SimulationResult
+from model.scenario import Memory, Scenario, Slo
+from model.schedulers import POLICIES
 from model.simulator import simulate
+from model.workload import Arrivals, Lengths, Stream, Workload
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir() if (path / "config.json").exists())
@@ -23,3 +28,40 @@ def recorded(case: str) -> SimulationResult:
     with (folder / "requests.csv").open(newline="", encoding="utf-8") as file:
         scenario, requests = recording.load(config, list(csv.DictReader(file)))
     return simulate(scenario, requests)
+
+
+@cache
+def film_result(case: str, ttft_ms: int = 400, tpot_ms: float = 6.5) -> SimulationResult:
+    """A result to look at: a recording with bounds, a preset by its id, or the start film."""
+    slo = Slo(ttft_ms / 1e3, tpot_ms / 1e3)
+    if case.startswith("start_"):
+        return simulate(start_scenario(case.removeprefix("start_"), slo))
+    if case in catalogue.presets():
+        return simulate(catalogue.presets()[case].scenario)
+    recording_result = recorded(case)
+    scenario = replace(recording_result.scenario, slo=slo)
+    return simulate(scenario, recording_result.inputs)
+
+
+def start_scenario(kind: str, slo: Slo) -> Scenario:
+    """Eight requests into four slots, under static or continuous batching."""
+    policy = POLICIES["static"](max_num_seqs=4)
+    if kind == "continuous":
+        policy = POLICIES["vllm-v1"](max_num_seqs=4, max_num_batched_tokens=512)
+    stream = Stream(
+        "eight",
+        8,
+        Arrivals("constant", rate_per_s=20),
+        Lengths("uniform", mean_tokens=80, low_tokens=40, high_tokens=120),
+        Lengths("uniform", mean_tokens=90, low_tokens=25, high_tokens=160),
+    )
+    return Scenario(
+        Workload((stream,)),
+        policy,
+        clock=Linear(0.005, 5e-5),
+        model=None,
+        hardware=None,
+        memory=Memory(kv_blocks=512, max_model_len=512),
+        slo=slo,
+        seed=3,
+    )

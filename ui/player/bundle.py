@@ -2,7 +2,7 @@
 
 The files under ``js/`` are ordinary ES modules. Inside the bundle they share one function scope, so
 that the function's own source text is all that a downloaded film has to carry. The words of each
-language (``words/*.json``) are part of the bundle.
+language (``words/*.json``) and the style sheet are part of the bundle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def words(language: str) -> dict[str, object]:
 def player_js() -> str:
     """A function expression without arguments that returns ``{mount, open, Film}``."""
     tables = {language: words(language) for language in LANGUAGES}
-    parts = [f"const WORDS = {json.dumps(tables, ensure_ascii=False)};\n"]
+    parts = [
+        f"const WORDS = {json.dumps(tables, ensure_ascii=False)};",
+        f"const STYLE = {json.dumps(style(), ensure_ascii=False)};",
+    ]
     for name in MODULES:
         text = (_FOLDER / "js" / name).read_text(encoding="utf-8")
         parts.append(_EXPORT.sub("", _IMPORT.sub("", text)))

@@ -161,6 +161,12 @@ export class Film {
     return Math.min(row, Math.max(this.length - 1, 0));
   }
 
+  /** True if KV moves to host memory anywhere in this window. */
+  swaps() {
+    this.anySwap ??= this.rows.swapped.some((n) => n > 0);
+    return this.anySwap;
+  }
+
   label(request) {
     return request < 0 ? "" : this.labels[request];
   }

@@ -1,0 +1,213 @@
+"""The player as a Streamlit component: what pages call."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from model.film import Film, film
+from model.result import SimulationResult
+from ui.player.bundle import LANGUAGES, component_js, style
+
+__all__ = ["CompareView", "View", "compare", "film_of", "pack_data", "show"]
+
+SPEEDS = (0.25, 0.5, 1, 2, 4, 8, 16)
+COMPARED_BYTES = 4 << 20  # both films of a comparison are sent whole, up to this size each
+
+_films: weakref.WeakKeyDictionary[SimulationResult, dict[tuple[int, int], Film]]
+_films = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where a learner has paused: what a link needs, and what other figures may follow."""
+
+    iteration: int = 0
+    speed: float = 1
+    pace: str = "iterations"
+    request: str | None = None  # the label of the request followed, as the film writes it
+
+
+@dataclass(frozen=True, slots=True)
+class CompareView:
+    """The same for a comparison, whose position is a moment (seconds of simulated time)."""
+
+    at_s: float = 0.0
+    speed: float = 1
+    pace: str = "time"
+
+
+def film_of(result: SimulationResult, engine_id: int = 0, window_bytes: int | None = None) -> Film:
+    """The film of a result, made once for all sessions that share it."""
+    key = (engine_id, window_bytes or 0)
+    with _lock:
+        made = _films.setdefault(result, {})
+    if key not in made:
+        made[key] = film(
+            result, engine_id, **({"window_bytes": window_bytes} if window_bytes else {})
+        )
+    return made[key]
+
+
+def show(
+    result: SimulationResult,
+    *,
+    key: str,
+    language: str = "en",
+    theme: str | None = None,
+    engine_id: int = 0,
+    iteration: int | None = None,
+    speed: float | None = None,
+    pace: str | None = None,
+    at_events: str | None = None,
+    kind: str | None = None,
+    request: str | None = None,
+    inspector: bool = True,
+    lecture: bool = False,
+    autoplay: bool = False,
+    title: str = "",
+) -> View:
+    """Show the film of a result; returns where the learner last paused.
+
+    The player keeps its place while the page reruns; with another result it stays at the same
+    iteration where that still exists. ``iteration``, ``speed``, ``pace`` ("iterations" or "time"),
+    ``at_events`` ("slow", "pause" or "play"), ``kind`` (one of model.film.MARKS, or "any") and
+    ``request`` (a label) are where it starts; giving ``iteration`` a new value later moves it
+    there. ``theme`` is "light" or "dark"; None follows the page. ``title`` names downloaded files.
+    """
+    whole = film_of(result, engine_id)
+    state = st.session_state.get(key) or {}
+    index = whole.window_at(_wanted(state, iteration))
+    options = {
+        "mode": "run",
+        "language": language if language in LANGUAGES else "en",
+        "theme": theme,
+        "iteration": iteration,
+        "speed": speed,
+        "pace": pace,
+        "at_events": at_events,
+        "kind": kind,
+        "request": request,
+        "inspector": inspector,
+        "lecture": lecture,
+        "autoplay": autoplay,
+        "title": title,
+        "digests": [whole.digest],
+        "window": index,
+    }
+    found = _mount(
+        key=key,
+        data=pack_data(options, [whole.windows[index]]),
+        height="content",
+        on_view_change=_nothing,
+        on_want_change=_nothing,
+    )
+    view = found.view or {}
+    return View(
+        iteration=int(view.get("iteration", iteration or 0)),
+        speed=view.get("speed", speed or 1),
+        pace=view.get("pace", pace or "iterations"),
+        request=view.get("request", request),
+    )
+
+
+def compare(
+    results: Sequence[SimulationResult],
+    *,
+    key: str,
+    titles: Sequence[str],
+    subtitles: Sequence[str] = ("", ""),
+    short_titles: Sequence[str] | None = None,
+    language: str = "en",
+    theme: str | None = None,
+    at_s: float | None = None,
+    speed: float | None = None,
+    film_s: float | None = 30.0,
+    autoplay: bool = False,
+    loop: bool = False,
+    lecture: bool = False,
+    title: str = "",
+) -> CompareView:
+    """Show two films on one clock: two cards with the state now, one shared timeline.
+
+    At speed 1 the whole takes ``film_s`` seconds (None: as long as the simulated time). Returns
+    where the learner last paused. Up to eight slots each slot is a row of the timeline, above that
+    the batch is drawn as a strip.
+    """
+    if len(results) != 2 or len(titles) != 2:
+        raise ValueError("a comparison has two sides")
+    films = [film_of(result, 0, COMPARED_BYTES) for result in results]
+    shorts = short_titles or titles
+    options = {
+        "mode": "compare",
+        "language": language if language in LANGUAGES else "en",
+        "theme": theme,
+        "at_s": at_s,
+        "speed": speed,
+        "film_s": film_s,
+        "at_events": "play",
+        "autoplay": autoplay,
+        "loop": loop,
+        "lecture": lecture,
+        "title": title,
+        "sides": [
+            {"title": name, "subtitle": subtitle, "short": short}
+            for name, subtitle, short in zip(titles, subtitles, shorts, strict=True)
+        ],
+        "digests": [one.digest for one in films],
+    }
+    found = _mount(
+        key=key,
+        data=pack_data(options, [one.windows[0] for one in films]),
+        height="content",
+        on_view_change=_nothing,
+        on_want_change=_nothing,
+    )
+    view = found.view or {}
+    return CompareView(
+        at_s=float(view.get("at_s", at_s or 0.0)),
+        speed=view.get("speed", speed or 1),
+        pace=view.get("pace", "time"),
+    )
+
+
+def pack_data(options: Mapping[str, object], films: Sequence[bytes]) -> bytes:
+    """Options (JSON) and films as one run of bytes: what a component can be sent uncopied."""
+    given = {name: value for name, value in options.items() if value is not None}
+    text = json.dumps({**given, "sizes": [len(data) for data in films]}, ensure_ascii=False)
+    parts = [struct.pack("<I", len(text.encode())), text.encode()]
+    length = sum(map(len, parts))
+    for data in films:
+        gap = bytes(-length % 8)
+        parts += [gap, data]
+        length += len(gap) + len(data)
+    return b"".join(parts)
+
+
+def _wanted(state: Mapping[str, object], iteration: int | None) -> int:
+    """The iteration whose window the browser needs: the one it asked for last."""
+    wanted = state.get("want")
+    if wanted is None:
+        wanted = (state.get("view") or {}).get("iteration", iteration)
+    return int(wanted or 0)
+
+
+def _nothing() -> None:
+    """State changes need a rerun only."""
+
+
+def _mount(**arguments):
+    return _component()(**arguments)
+
+
+@st.cache_resource(show_spinner=False)
+def _component():
+    """Registered once a process: every registration would make the browser load the code anew."""
+    return st.components.v2.component("iteration_lab_film", css=style(), js=component_js())

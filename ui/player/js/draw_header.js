@@ -1,0 +1,139 @@
+// The head of the stage: iteration, clock, duration and what bound it, the token budget by phase.
+
+import { NS } from "./film.js";
+
+export function drawHeader(pen, box, film, state, words) {
+  const { colors } = pen;
+  const label = (text, x, y) => pen.text(text, x, y, { size: 13, color: colors.muted });
+  const half = box.narrow ? box.w : box.w * 0.667;
+  const column = (share) => box.x + half * share;
+  const baseline = box.y + 42;
+
+  label(words.text("head.iteration"), column(0), box.y + 10);
+  const big = { size: box.narrow ? 28 : 32, weight: 700 };
+  let w = pen.text(words.count(state.iteration), column(0), baseline, big);
+  pen.text(`/ ${words.count(film.total - 1)}`, column(0) + w + 7, baseline, {
+    size: 15, color: colors.muted,
+  });
+
+  const [clock, clockUnit] = clockParts(words, state.startNs);
+  label(words.text("head.clock"), column(0.25), box.y + 10);
+  w = pen.text(clock, column(0.25), baseline, big);
+  pen.text(clockUnit, column(0.25) + w + 4, baseline, { size: 16, color: colors.muted });
+
+  const [duration, unit] = words.timeParts(state.endNs - state.startNs);
+  label(words.text("head.duration"), column(0.49), box.y + 10);
+  w = pen.text(duration, column(0.49), baseline, big);
+  pen.text(words.text(`unit.${unit}`), column(0.49) + w + 4, baseline, {
+    size: 16, color: colors.muted,
+  });
+  if (Number.isFinite(state.throughput)) {
+    pen.text(words.text("head.throughput", { n: state.throughput }), column(0), baseline + 18, {
+      size: 12, color: colors.muted, most: half * 0.7,
+    });
+  }
+
+  drawTime(pen, { x: column(0.73), y: box.y, w: half * 0.25 }, film, state, words);
+  const budget = box.narrow
+    ? { x: box.x, y: box.y + 70, w: box.w }
+    : { x: column(1) + 12, y: box.y, w: box.w - half - 12 };
+  drawBudget(pen, budget, film, state, words);
+  pen.line(box.x, box.y + box.h + 1, box.x + box.w, box.y + box.h + 1, colors.line);
+}
+
+/** The clock with as many decimals as tell two iterations apart. */
+export function clockParts(words, ns) {
+  return [words.fixed(ns / NS, 3), words.text("unit.s")];
+}
+
+/** The parts of the duration as [name, seconds]; the one that binds comes out strong. */
+export function timeBars(film, time) {
+  if (time.compute === undefined) return { bars: [] };
+  if (film.header.clock === "roofline" || film.header.clock === "calibrated") {
+    const compute = time.compute >= time.memory;
+    return {
+      title: compute ? "head.compute_bound" : "head.memory_bound",
+      bars: [["compute", time.compute, compute], ["memory", time.memory, !compute]],
+      rest: time.total - Math.max(time.compute, time.memory),
+    };
+  }
+  const bars = [["fixed", time.fixed, false], ["tokens", time.perToken, true]];
+  if (time.swap > 0) bars.push(["swap", time.swap, false]);
+  return { title: "head.parts", bars };
+}
+
+function drawTime(pen, box, film, state, words) {
+  const { colors } = pen;
+  const { title, bars, rest } = timeBars(film, state.time);
+  if (!bars.length) return;
+  pen.text(words.text(title), box.x, box.y + 10, {
+    size: 13, color: rest === undefined ? colors.muted : colors.ink, weight: rest === undefined ? 400 : 600,
+    most: box.w + 10,
+  });
+  const longest = Math.max(...bars.map((bar) => bar[1]), 1e-9);
+  const names = bars.map(([name]) => words.text(`time.${name}`));
+  const left = Math.max(...names.map((name) => pen.width(name, 12, 600))) + 6;
+  const step = bars.length > 2 ? 13 : 15;
+  bars.forEach(([name, seconds, strong], i) => {
+    const y = box.y + (bars.length > 2 ? 24 : 27) + i * step;
+    const weight = strong ? 600 : 400;
+    pen.text(names[i], box.x, y, { size: 12, weight, color: strong ? colors.ink : colors.muted });
+    const value = words.time(seconds * NS);
+    const room = box.w - left - pen.width(value, 12, weight) - 6;
+    const w = Math.max(2, (seconds / longest) * Math.max(room, 14));
+    const color = name === "swap" ? colors.swap : strong ? colors.ink : colors.waiting;
+    pen.box(box.x + left, y - 8, w, 8, { radius: 2, fill: color });
+    pen.text(value, box.x + left + w + 5, y, {
+      size: 12, weight, color: strong ? colors.ink : colors.muted,
+    });
+  });
+  if (rest > 0) {
+    pen.text(words.text("head.rest", { rest: rest * NS }), box.x, box.y + 57, {
+      size: 12, color: colors.muted, most: box.w + 12,
+    });
+  }
+}
+
+/** Tokens of the iteration by phase: [phase, tokens]. */
+export function tokensByPhase(film, row) {
+  const r = film.rows;
+  return [
+    ["decode", r.decode_requests[row]],
+    ["recompute", r.recompute_tokens[row]],
+    ["prefill", r.prefill_tokens[row]],
+    ["kept", r.padding_tokens[row]],
+  ];
+}
+
+function drawBudget(pen, box, film, state, words) {
+  const { colors } = pen;
+  const parts = tokensByPhase(film, state.row).filter((part) => part[1] > 0);
+  const used = parts.reduce((sum, part) => sum + part[1], 0);
+  const budget = film.header.budget;
+  pen.text(words.text(budget ? "head.budget" : "head.tokens"), box.x, box.y + 10, {
+    size: 13, color: colors.muted,
+  });
+  const tail = budget
+    ? words.text("head.of_tokens", { n: budget })
+    : words.text("head.some_tokens", { n: used });
+  const tailWidth = pen.text(tail, box.x + box.w, box.y + 10, {
+    size: 13, color: colors.muted, align: "right",
+  });
+  pen.text(words.count(used), box.x + box.w - tailWidth - 5, box.y + 10, {
+    size: 14, weight: 700, align: "right",
+  });
+  pen.rect(box.x, box.y + 18, box.w, 15, colors.track);
+  const whole = Math.max(budget ?? used, used, 1);
+  let x = box.x;
+  for (const [phase, tokens] of parts) {
+    const w = (tokens / whole) * box.w;
+    pen.area(phase, x, box.y + 18, Math.max(w, 1.5), 15);
+    x += w;
+  }
+  x = box.x;
+  for (const [phase, tokens] of parts) {
+    const text = `${words.text(`phase.${phase}`)} ${words.count(tokens)}`;
+    pen.area(phase, x, box.y + 41, 9, 9);
+    x += 13 + pen.text(text, x + 13, box.y + 50, { size: 12 }) + 12;
+  }
+}
