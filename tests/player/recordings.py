@@ -10,11 +10,11 @@ from pathlib import Path
 
 from model import catalogue, recording
 from model.iteration_time import Linear
+from model.requests import Requests
 from model.result import SimulationResult
-from model.scenario import Memory, Scenario, Slo
+from model.scenario import Memory, Scenario, Slo, TraceReference
 from model.schedulers import POLICIES
 from model.simulator import simulate
-from model.workload import Arrivals, Lengths, Stream, Workload
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir() if (path / "config.json").exists())
@@ -35,7 +35,7 @@ def film_result(case: str, ttft_ms: int = 400, tpot_ms: float = 6.5) -> Simulati
     """A result to look at: a recording with bounds, a preset by its id, or the start film."""
     slo = Slo(ttft_ms / 1e3, tpot_ms / 1e3)
     if case.startswith("start_"):
-        return simulate(start_scenario(case.removeprefix("start_"), slo))
+        return start_result(case.removeprefix("start_"), slo)
     if case in catalogue.presets():
         return simulate(catalogue.presets()[case].scenario)
     recording_result = recorded(case)
@@ -43,25 +43,37 @@ def film_result(case: str, ttft_ms: int = 400, tpot_ms: float = 6.5) -> Simulati
     return simulate(scenario, recording_result.inputs)
 
 
-def start_scenario(kind: str, slo: Slo) -> Scenario:
+START_ROWS = (  # arrival s, prompt tokens, output tokens
+    (0.0, 90, 80),
+    (0.005, 60, 22),
+    (0.01, 110, 150),
+    (0.015, 80, 38),
+    (0.06, 100, 35),
+    (0.1, 120, 110),
+    (0.14, 60, 30),
+    (0.18, 90, 60),
+)
+
+
+def start_result(kind: str, slo: Slo) -> SimulationResult:
     """Eight requests into four slots, under static or continuous batching."""
     policy = POLICIES["static"](max_num_seqs=4)
     if kind == "continuous":
         policy = POLICIES["vllm-v1"](max_num_seqs=4, max_num_batched_tokens=512)
-    stream = Stream(
-        "eight",
-        8,
-        Arrivals("constant", rate_per_s=20),
-        Lengths("uniform", mean_tokens=80, low_tokens=40, high_tokens=120),
-        Lengths("uniform", mean_tokens=90, low_tokens=25, high_tokens=160),
+    arrival, prompt, output = zip(*START_ROWS, strict=True)
+    requests = Requests.from_columns(
+        arrival_s=arrival,
+        prompt_tokens=prompt,
+        output_tokens=output,
+        request_id=[f"r{i + 1}" for i in range(len(arrival))],
     )
-    return Scenario(
-        Workload((stream,)),
+    scenario = Scenario(
+        TraceReference("start", "0" * 64, len(arrival)),
         policy,
         clock=Linear(0.005, 5e-5),
         model=None,
         hardware=None,
         memory=Memory(kv_blocks=512, max_model_len=512),
         slo=slo,
-        seed=3,
     )
+    return simulate(scenario, requests)

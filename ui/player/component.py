@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import struct
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -14,8 +12,9 @@ import streamlit as st
 from model.film import Film, film
 from model.result import SimulationResult
 from ui.player.bundle import LANGUAGES, component_js, style
+from ui.player.packing import pack_data
 
-__all__ = ["CompareView", "View", "compare", "film_of", "pack_data", "show"]
+__all__ = ["CompareView", "View", "compare", "film_of", "show"]
 
 SPEEDS = (0.25, 0.5, 1, 2, 4, 8, 16)
 COMPARED_BYTES = 4 << 20  # both films of a comparison are sent whole, up to this size each
@@ -176,19 +175,6 @@ def compare(
         speed=view.get("speed", speed or 1),
         pace=view.get("pace", "time"),
     )
-
-
-def pack_data(options: Mapping[str, object], films: Sequence[bytes]) -> bytes:
-    """Options (JSON) and films as one run of bytes: what a component can be sent uncopied."""
-    given = {name: value for name, value in options.items() if value is not None}
-    text = json.dumps({**given, "sizes": [len(data) for data in films]}, ensure_ascii=False)
-    parts = [struct.pack("<I", len(text.encode())), text.encode()]
-    length = sum(map(len, parts))
-    for data in films:
-        gap = bytes(-length % 8)
-        parts += [gap, data]
-        length += len(gap) + len(data)
-    return b"".join(parts)
 
 
 def _wanted(state: Mapping[str, object], iteration: int | None) -> int:

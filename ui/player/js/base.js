@@ -347,6 +347,7 @@ export class BasePlayer {
     paintCanvas(this.canvas, (...args) => this.pen(...args), this.theme,
       (pen) => this.drawStage(pen, width, height), width, height, scale);
     this.unit = scale;
+    this.lab.style.setProperty("--scale", this.lecture ? 1 : Math.min(scale, 1.2));
     this.range.value = String(this.frame);
     this.placeRange(scale);
     this.drawnMs = performance.now() - began;

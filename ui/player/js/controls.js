@@ -143,7 +143,7 @@ export class Controls {
   panelChoice() {
     const { player } = this;
     const { words } = player;
-    const titles = { queue: "queue.title", batch: "batch.title", kv: "kv.title" };
+    const titles = { queue: "strip.waiting", batch: "strip.batch", kv: "strip.kv" };
     const boxes = player.panelNames.map((name) => {
       const box = el("input", { type: "checkbox", onchange: () =>
         player.showPanel(name, box.checked) });

@@ -147,7 +147,7 @@ function drawContext(pen, columns, baseline, film, member) {
   const scale = columns.bar / columns.tokensWide;
   pen.rect(columns.context, y, columns.bar, 9, colors.track);
   const cached = Math.min(member.cached, member.before) * scale;
-  pen.rect(columns.context, y, member.before * scale, 9, colors.muted);
+  pen.rect(columns.context + cached, y, member.before * scale - cached, 9, colors.muted);
   if (cached > 0) pen.area("cached", columns.context, y, cached, 9);
   let x = columns.context + member.before * scale;
   const again = member.recompute * scale;

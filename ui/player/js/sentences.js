@@ -18,6 +18,7 @@ class Teller {
     this.row = row;
     this.words = words;
     this.state = film.stateAt(row);
+    this.swappedIn = 0; // came back in this very decision, so the refusal still counted them
     this.found = [];
     this.told = new Map();
   }
@@ -29,6 +30,7 @@ class Teller {
     this.idle();
     for (const event of of("preempt", "swap_out")) this.eviction(event);
     for (const event of of("swap_in")) this.swapIn(event);
+    this.swappedIn = of("swap_in").length;
     for (const event of of("reject")) this.rejection(event);
     for (const event of of("cancel")) this.cancellation(event);
     for (const event of of("admit", "resume")) this.admission(event);
@@ -257,7 +259,7 @@ class Teller {
       blocks: event.blocks_needed, n: event.blocks_needed, free: event.blocks_free,
       tokens: event.tokens, budget_left: event.tokens_free, budget: header.budget ?? 0,
       used: (header.budget ?? 0) - Math.max(event.tokens_free, 0), slots: header.slots,
-      running: state.running.length, hosted: state.hosted.length, watermark: header.watermark,
+      running: state.running.length, hosted: state.hosted.length + this.swappedIn, watermark: header.watermark,
       iteration: event.row + film.first,
       waited: wait === undefined ? NaN : state.startNs - film.waits.first_ns[wait],
       bound: film.slo.ttft,
@@ -272,7 +274,7 @@ class Teller {
       event.why === "no_blocks" && header.watermark > 0 && event.blocks_needed <= event.blocks_free
         && ["refuse.watermark", values],
       passes >= 0 && ["refuse.order", { other: this.label(passes) }],
-      Number.isFinite(values.waited) && ["refuse.waited", values],
+      values.waited > 0 && ["refuse.waited", values],
       lost && ["refuse.missed", values],
       !now && ["refuse.since", values],
     ), event.index);

@@ -10,8 +10,6 @@ from model.events import EVENT, REASON
 from model.film import film
 from tests.player.recordings import CASES, recorded
 
-pytestmark = pytest.mark.browser
-
 STATES = """() => Array.from({ length: film.length }, (_, row) => {
     const state = film.stateAt(row);
     const running = state.running;

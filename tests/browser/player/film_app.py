@@ -11,7 +11,7 @@ st.set_page_config(layout="wide")
 asked = st.query_params
 case = asked.get("case", "v1_thrash")
 language = asked.get("lang", "en")
-st.html("<style>.stMainBlockContainer { padding: 3.6rem 1rem 2rem }</style>")
+st.html("<style>.stMainBlockContainer { padding: 4rem 1rem 2rem }</style>")
 
 if case == "start":
     view = compare(
