@@ -109,14 +109,20 @@ def with_choices(
     return dataclasses.replace(scenario, policy=_comparable(policy, scenario))
 
 
+# The same limit under the name it has in each engine.
+_LIMITS = (("max_num_seqs",), ("max_num_batched_tokens", "chunk_size"), ("queue_order",))
+
+
 def _comparable(policy: str, scenario: Scenario) -> Scheduler:
     """Another policy with the limits of the scenario's own, so that only the rules differ."""
     kind, old = POLICIES[policy], scenario.policy
     known = {field.name for field in dataclasses.fields(kind)}
     kept = {
-        name: getattr(old, name)
-        for name in ("max_num_seqs", "max_num_batched_tokens", "queue_order")
-        if name in known and hasattr(old, name)
+        new_name: getattr(old, old_name)
+        for names in _LIMITS
+        for new_name in names
+        for old_name in names
+        if new_name in known and hasattr(old, old_name)
     }
     new = kind(**kept)
     # Without chunks a prompt must fit into the budget whole; vLLM V0 then takes the context limit.

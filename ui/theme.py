@@ -21,7 +21,7 @@ _STYLE = """
   overflow: visible; text-overflow: clip; white-space: normal }
 [data-testid="stMetricValue"] .stMarkdownColoredText { font-weight: 400 }
 [data-testid="stMetricDelta"] {
-  background: none !important; padding: 0; font-size: .82rem; line-height: 1.35; height: auto }
+  background: none !important; padding: 0; font-size: .8rem; line-height: 1.35; height: auto }
 /* carriers of settings take no room on the page */
 .st-key-style { display: none }
 </style>
