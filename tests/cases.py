@@ -1,7 +1,7 @@
 """Random small workloads and configurations, for tests that hold for all of them.
 
-Times are sums of powers of two, so that every sum of them is exact and an arrival can coincide
-with the end of an iteration.
+Times are mostly sums of powers of two, so that every sum of them is exact and an arrival can
+coincide with the end of an iteration; sometimes not, so that rounding shows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,17 @@ from tests.reference.orca import power_of_two_at_least
 
 POLICIES = ("static", "orca", "sarathi", "vllm-v0", "vllm-v1")
 
-BASE_S = 2.0**-7
-TOKEN_S = 2.0**-14
-BLOCK_S = 2.0**-15
 TICK_S = 2.0**-10
+EXACT = {
+    "base_s": 2.0**-7,
+    "per_scheduled_token_s": 2.0**-14,
+    "per_swapped_block_s": 2.0**-15,
+}
+ROUNDED = {
+    "base_s": 0.0071,
+    "per_scheduled_token_s": 5.3e-5,
+    "per_swapped_block_s": 1.7e-5,
+}
 
 
 def profile(max_examples: int) -> settings:
@@ -85,18 +92,9 @@ def cases(
         rows.append(row)
 
     scheduler = draw(_scheduler(policy, rows, rejects=rejects, tight=tight))
-    return Case(
-        {
-            "policy": policy,
-            "scheduler": scheduler,
-            "iteration_time": {
-                "base_s": BASE_S,
-                "per_scheduled_token_s": TOKEN_S,
-                "per_swapped_block_s": BLOCK_S,
-            },
-        },
-        rows,
-    )
+    iteration_time = draw(st.sampled_from([EXACT, EXACT, EXACT, ROUNDED]))
+    config = {"policy": policy, "scheduler": scheduler, "iteration_time": iteration_time}
+    return Case(config, rows)
 
 
 @st.composite
@@ -140,6 +138,10 @@ def _scheduler(draw, policy: str, rows: list[dict], *, rejects: bool, tight: boo
         watermarks += [0.2]
 
     budgets = [8, 16, 40, 100]
+    # Without chunking a prompt must fit one iteration, also one that returns with its outputs.
+    whole_prompts = st.integers(0, 60).map(lambda extra: max(ends) + extra)
+    if rejects:
+        whole_prompts |= st.sampled_from(budgets)
     if policy == "sarathi":
         scheduler["chunk_size"] = draw(st.sampled_from(budgets))
         scheduler["watermark"] = draw(st.sampled_from(watermarks))
@@ -147,10 +149,8 @@ def _scheduler(draw, policy: str, rows: list[dict], *, rejects: bool, tight: boo
         scheduler["enable_chunked_prefill"] = draw(st.booleans())
         if scheduler["enable_chunked_prefill"]:
             scheduler["max_num_batched_tokens"] = draw(st.sampled_from(budgets))
-        else:  # a prompt, and one that comes back after a preemption, must fit as a whole
-            scheduler["max_num_batched_tokens"] = max(
-                max_num_seqs, max(ends) + draw(st.integers(0, 60))
-            )
+        else:
+            scheduler["max_num_batched_tokens"] = max(max_num_seqs, draw(whole_prompts))
         scheduler["watermark"] = draw(st.sampled_from(watermarks))
         scheduler["queue_order"] = draw(st.sampled_from(["fcfs", "priority"]))
         scheduler["preemption_mode"] = draw(st.sampled_from(["recompute", "swap"]))
@@ -165,9 +165,7 @@ def _scheduler(draw, policy: str, rows: list[dict], *, rejects: bool, tight: boo
             scheduler["max_num_batched_tokens"] = draw(st.sampled_from(budgets))
             scheduler["long_prefill_token_threshold"] = draw(st.sampled_from([0, 0, 3, 10]))
         else:
-            scheduler["max_num_batched_tokens"] = max(
-                max_num_seqs, max(ends) + draw(st.integers(0, 60))
-            )
+            scheduler["max_num_batched_tokens"] = max(max_num_seqs, draw(whole_prompts))
         scheduler["scheduler_reserve_full_isl"] = draw(st.booleans())
         scheduler["watermark"] = draw(st.sampled_from([0.0, 0.0, 0.1]))
         scheduler["enable_prefix_caching"] = draw(st.booleans())

@@ -6,44 +6,44 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import LabError
+from model.events import EVENT
 from tests import reference
 from tests.adapter import rows_of, simulate_model
 from tests.cases import POLICIES, Case, cases, profile
 from tests.reference.common import OutOfHostBlocks, StillDeciding, difference
 
-EXAMPLES = 150
+EXAMPLES = 200
 """A policy; the whole file stays well under a minute."""
+ROUNDING = 1e-13
+"""Relative; the reference may add its seconds up in another order."""
 
 
 def check(case: Case) -> None:
     try:
-        expected = reference.run(case.config, case.requests, max_decisions=5000)
-    except StillDeciding:
-        reject()  # the engine's livelock, as of a half prefill in memory without a free block
+        expected = reference.run(case.config, case.requests, max_decisions=3000)
     except OutOfHostBlocks:
-        with pytest.raises(LabError):
-            simulate_model(case.config, case.requests, fast_forward=False)
-        with pytest.raises(LabError):
-            simulate_model(case.config, case.requests)
+        for fast_forward in (False, True):
+            with pytest.raises(LabError):
+                simulate_model(case.config, case.requests, fast_forward=fast_forward)
+        return
+    except StillDeciding as livelock:
+        check_until_it_gives_up(case, livelock.args[0])
+        return
+    if expected.unfinished:
+        check_until_it_gives_up(case, expected.iterations)
         return
 
     slow = simulate_model(case.config, case.requests, fast_forward=False)
     rows = rows_of(slow)
-    if expected.unfinished:
-        # The real engine is stuck for ever. The simulator gives up on who blocks it and goes on.
-        assert len(rows) >= len(expected.iterations)
-        assert difference(rows[: len(expected.iterations)], expected.iterations) is None
-        check_fast_forward(case, slow)
-        return
     # The rows carry times as text with six decimals.
     assert difference(rows, expected.iterations, tolerance_s=1e-6) is None
     clocks = np.array([[i["start_s"], i["end_s"]] for i in expected.iterations]).reshape(-1, 2)
-    np.testing.assert_array_equal(slow.iterations["start_s"], clocks[:, 0])
-    np.testing.assert_array_equal(slow.iterations["end_s"], clocks[:, 1])
+    np.testing.assert_allclose(slow.iterations["start_s"], clocks[:, 0], rtol=ROUNDING)
+    np.testing.assert_allclose(slow.iterations["end_s"], clocks[:, 1], rtol=ROUNDING)
 
     names = [row["request_id"] for row in case.requests]
     for i, tokens in enumerate(expected.tokens):
@@ -51,8 +51,25 @@ def check(case: Case) -> None:
         assert slow.requests["emitted_tokens"][i] == tokens["output_tokens"]
         for column in ("first_token_s", "last_token_s"):
             time_s = tokens[column]
-            assert_same(slow.requests[column][i], math.nan if time_s is None else time_s)
+            expected_s = math.nan if time_s is None else time_s
+            assert slow.requests[column][i] == pytest.approx(expected_s, rel=ROUNDING, nan_ok=True)
 
+    check_fast_forward(case, slow)
+
+
+def check_until_it_gives_up(case: Case, expected: list[dict]) -> None:
+    """The real engine is stuck, or preempts in a circle, for ever.
+
+    The simulator does the same until it gives up on the request to blame, and comes to an end.
+    """
+    slow = simulate_model(case.config, case.requests, fast_forward=False)
+    rows = rows_of(slow)
+    events = slow.events
+    arrival_s = slow.requests["arrival_s"][events["request"]]
+    gave_up = (events["event"] == EVENT["reject"]) & (events["time_s"] > arrival_s)
+    agreed = int(min(events["iteration"][gave_up], default=len(rows)))
+    assert agreed <= len(expected)
+    assert difference(rows[:agreed], expected[:agreed]) is None
     check_fast_forward(case, slow)
 
 
@@ -60,10 +77,6 @@ def check_fast_forward(case: Case, slow) -> None:
     fast = simulate_model(case.config, case.requests, fast_forward=True)
     assert_bit_equal(fast, slow)
     assert rows_of(fast) == rows_of(slow)
-
-
-def assert_same(a: float, b: float) -> None:
-    assert a == b or (math.isnan(a) and math.isnan(b))
 
 
 def assert_bit_equal(fast, slow) -> None:

@@ -21,7 +21,10 @@ class OutOfHostBlocks(Exception):
 
 
 class StillDeciding(Exception):
-    """The engine did not come to an end: a livelock, or far too long a test."""
+    """The engine did not come to an end: a livelock, or far too long a test.
+
+    Its argument is the list of iterations so far.
+    """
 
 
 def blocks_for(tokens: int, block_size: int) -> int:
@@ -251,7 +254,7 @@ def drive(
                     engine.leave(request)
                     in_system.remove(request)
     else:
-        raise StillDeciding(f"after {max_decisions} decisions")
+        raise StillDeciding(iterations)
 
     return Recording(
         iterations=iterations,

@@ -33,6 +33,13 @@ class VllmV1(Engine):
         self.by_priority: bool = scheduler.get("queue_order", "fcfs") == "priority"
         self.watermark = int(scheduler.get("watermark", 0.0) * self.blocks.total)
 
+    def never_fits(self, request: Request) -> bool:
+        """Also a prompt that must be computed at once and does not fit an iteration: the engine
+        refuses a configuration in which it could arrive.
+        """
+        too_long = not self.chunked and request.prompt > self.max_num_batched_tokens
+        return super().never_fits(request) or too_long
+
     def decide(self) -> Decision:
         decision = Decision()
         self.budget = self.max_num_batched_tokens
