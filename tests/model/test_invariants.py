@@ -366,17 +366,21 @@ PREEMPTING = ("sarathi", "vllm-v0", "vllm-v1")
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("tight", [True, False], ids=["tight", "roomy"])
 def test_invariants(policy, tight):
-    preempted = 0
+    disturbed = 0
 
     @profile(100)
     @given(cases(policy, tight=tight, rejects=False))
     def hold(case: Case) -> None:
-        nonlocal preempted
+        nonlocal disturbed
         run = check(case)
-        preempted += any(row["preempted"] or row["swapped_out"] for row in run.rows)
+        if any(row["preempted"] or row["swapped_out"] for row in run.rows):
+            # V0 also evicts for a place in the batch, however large the memory.
+            assert tight or (policy == "vllm-v0" and "priority" in options_of(case))
+            disturbed += 1
 
     hold()
-    assert (preempted > 0) == (tight and policy in PREEMPTING)
+    if tight:
+        assert (disturbed > 0) == (policy in PREEMPTING)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
