@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from model.film import Film, film
+from model.film import WINDOW_BYTES, Film, film
 from model.result import SimulationResult
 from ui.player.bundle import LANGUAGES, component_js, style
 from ui.player.packing import pack_data
@@ -43,15 +43,13 @@ class CompareView:
     pace: str = "time"
 
 
-def film_of(result: SimulationResult, engine_id: int = 0, window_bytes: int | None = None) -> Film:
+def film_of(result: SimulationResult, engine_id: int = 0, window_bytes: int = WINDOW_BYTES) -> Film:
     """The film of a result, made once for all sessions that share it."""
-    key = (engine_id, window_bytes or 0)
+    key = (engine_id, window_bytes)
     with _lock:
         made = _films.setdefault(result, {})
     if key not in made:
-        made[key] = film(
-            result, engine_id, **({"window_bytes": window_bytes} if window_bytes else {})
-        )
+        made[key] = film(result, engine_id, window_bytes=window_bytes)
     return made[key]
 
 
@@ -72,6 +70,7 @@ def show(
     lecture: bool = False,
     autoplay: bool = False,
     title: str = "",
+    window_bytes: int = WINDOW_BYTES,
 ) -> View:
     """Show the film of a result; returns where the learner last paused.
 
@@ -80,8 +79,9 @@ def show(
     ``at_events`` ("slow", "pause" or "play"), ``kind`` (one of model.film.MARKS, or "any") and
     ``request`` (a label) are where it starts; giving ``iteration`` a new value later moves it
     there. ``theme`` is "light" or "dark"; None follows the page. ``title`` names downloaded files.
+    A long film is sent in windows of ``window_bytes``; the player asks for the one it needs.
     """
-    whole = film_of(result, engine_id)
+    whole = film_of(result, engine_id, window_bytes)
     state = st.session_state.get(key) or {}
     index = whole.window_at(_wanted(state, iteration))
     options = {

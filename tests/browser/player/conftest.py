@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -105,7 +106,7 @@ def open_player(browser: Browser, film_url: str) -> Iterator[Callable[..., Page]
         )
         page.goto(film_url + address)
         expect(page.locator(".lab .picture")).to_be_visible(timeout=40_000)
-        expect(page.locator(".lab .spoken")).not_to_be_empty()
+        expect(page.locator(".lab .range")).to_have_attribute("style", re.compile("width"))
         return page
 
     yield opened

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.film import WINDOW_BYTES
 from tests.player.recordings import film_result
 from ui.player import compare, show
 
@@ -35,5 +36,6 @@ else:
         speed=float(asked.get("speed", 1)),
         request=asked.get("request"),
         title="film",
+        window_bytes=int(asked.get("window_bytes", WINDOW_BYTES)),
     )
     st.write(f"iteration {view.iteration}, speed {view.speed}, request {view.request}")
