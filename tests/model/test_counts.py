@@ -14,7 +14,8 @@ so at most ``PER_REQUEST`` = 5 decisions a request, however long its prompt and 
 preemption adds at most ``PER_PREEMPTION`` = 7: a stretch is cut where blocks would run short, at
 the latest one iteration before they do (V0 and Sarathi want a block to spare, so they may cut
 twice), then comes the decision that preempts, and the victim has its admission, prefill end and
-last chunk again; one more if the decision schedules nobody and is taken once again.
+last chunk again; one more if the decision schedules nobody and is taken once again. (While not one
+block is free V0 and Sarathi decide every iteration anew, which these loads hardly ever meet.)
 
 Each decision computes the durations of its stretch in one call and is one row of the kernel's
 record. Events: each finished request has arrive, admit, first_token and finish, a preemption adds
