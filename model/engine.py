@@ -92,6 +92,7 @@ class Engine:
         state = self.state
         self._wait_until(time_s)
         self._forget(request)
+        self._close_batch()
         state.status[request] = CANCELLED
         state.log.add(state.clock_s, CANCEL, state.iteration, request)
         self.moved.extend((state.iteration, CANCEL, request, 0))
@@ -141,7 +142,8 @@ class Engine:
                 self.stuck = True
                 return
             else:
-                self._give_up("never_fits")
+                short = state.refusal == REASON["no_budget"]
+                self._give_up("exceeds_budget" if short else "never_fits")
             victims = decision.preempted or decision.swapped_out
             if victims and self._goes_round_in_circles(len(victims)):
                 self._give_up("livelock", victims[-1])
@@ -281,12 +283,13 @@ class Engine:
         state = self.state
         if state.policy.reserves:
             return [used] * joined
-        limit = state.kv_blocks - state.policy.needs_free_block
+        limit = state.kv_blocks
         steps = [0] * (joined - 1)
         if decision.decodes:
             cycle = state.demand_cycle()
             whole, rest = divmod(joined, state.block_size)
             steps = (cycle * whole + cycle[:rest])[1:]
+            limit -= state.policy.needs_free_block
         for request, size in decision.chunks:
             held, total = state.held[request], state.computed[request] + size
             for i in range(joined - 1):
@@ -448,9 +451,13 @@ class Engine:
                 self._finished_rows_context += state.computed[request]
             else:
                 state.leave(request)
-        if keep_rows and not state.running:
+        self._close_batch()
+
+    def _close_batch(self) -> None:
+        """Let the finished rows of a static batch go when nobody runs beside them any more."""
+        if self._finished_rows and not self.state.running:
             for request in self._finished_rows:
-                state.release(request)
+                self.state.release(request)
             self._finished_rows = []
             self._finished_rows_context = 0
 

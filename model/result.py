@@ -130,7 +130,10 @@ def collect(
     }
     tables["events"] |= _seconds_at_stake(tables["events"], engines[0].cost)
     if len(engines) > 1:
-        order = np.argsort(tables["events"]["time_s"], kind="stable")
+        # By time, but each engine's own order stays: an arrival during an iteration is written
+        # down after it, and clocks that mean the same moment may differ in their last bit.
+        keys = [np.maximum.accumulate(p["events"]["time_s"]) for p in parts]
+        order = np.argsort(np.concatenate(keys), kind="stable")
         tables["events"] = {name: column[order] for name, column in tables["events"].items()}
     tick_rows = np.concatenate([p["tick_rows"] for p in parts])
     state = engines[0].state

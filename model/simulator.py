@@ -54,25 +54,26 @@ def run(engines: list[Engine], requests: Requests, route: Router) -> list[int]:
 
     while True:
         until_s = outside[0][0] if outside else float("inf")
-        if loop is None:
+        released = None if loop is None else loop.advance(until_s)
+        if released is not None:
+            heapq.heappush(outside, released)
+            continue
+        if not outside:
             for engine in engines:
                 engine.advance(until_s)
-        else:
-            released = loop.advance(until_s)
-            if released is not None:
-                heapq.heappush(outside, released)
-                continue
-        if not outside:
             return placed
         time_s, kind, request = heapq.heappop(outside)
         if kind == ARRIVAL:
             placed[request] = route(request)
-            engines[placed[request]].deliver(request, time_s)
+        elif placed[request] < 0:
+            continue  # gave up before having come: cancelled on arrival
+        engine = engines[placed[request]]
+        engine.advance(time_s)
+        if kind == ARRIVAL:
+            engine.deliver(request, time_s)
         gave_up = kind == CANCELLATION or cancel_s[request] <= time_s
-        if gave_up and placed[request] >= 0:
-            engine = engines[placed[request]]
-            if engine.state.status[request] == UNFINISHED:
-                engine.cancel(request, time_s)
+        if gave_up and engine.state.status[request] == UNFINISHED:
+            engine.cancel(request, time_s)
 
 
 class ClosedLoop:

@@ -144,6 +144,11 @@ class EngineState:
         tail = reversed(self.running)
         return all(next(tail) in self.prefilling for _ in range(len(self.prefilling)))
 
+    @property
+    def refusal(self) -> int:
+        """Why the head of the queue had to wait at last (index into REASONS)."""
+        return self._refused[1]
+
     # -- blocks --------------------------------------------------------------------------------
 
     def take(self, blocks: int) -> None:

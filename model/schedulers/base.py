@@ -40,7 +40,7 @@ class Decision:
         "padding_pairs",
         "padding_tokens",
         "preempted",
-        "reordered",
+        "queue_changed",
         "row_without_tokens",
         "skipped",
         "swapped_blocks",
@@ -57,7 +57,7 @@ class Decision:
         self.preempted: list[int] = []
         self.swapped_out: list[int] = []
         self.swapped_in: list[int] = []
-        self.reordered = False  # the waiting queue was sorted, so another request may be its head
+        self.queue_changed = False  # the waiting queue was sorted, or lost a request for good
         self.swapped_blocks = 0
         self.padding_tokens = 0  # prompt padding of a static batch
         self.padding_pairs = 0
@@ -72,7 +72,7 @@ class Decision:
             or self.swapped_out
             or self.swapped_in
             or self.skipped
-            or self.reordered
+            or self.queue_changed
         )
 
 

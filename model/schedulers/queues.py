@@ -30,33 +30,39 @@ class FcfsQueue(deque):
 class PriorityQueue:
     """Requests by ``rank`` (smaller first); a preempted one returns to its rank."""
 
-    __slots__ = ("_heap", "_rank")
+    __slots__ = ("_heap", "_rank", "_waiting")
 
     def __init__(self, rank: Callable[[int], tuple]) -> None:
         self._rank = rank
-        self._heap: list[tuple[tuple, int]] = []
+        self._waiting: set[int] = set()
+        self._heap: list[tuple[tuple, int]] = []  # may hold requests that have been removed
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._waiting)
 
     def __iter__(self) -> Iterator[int]:
-        return (request for _, request in sorted(self._heap))
+        return iter(sorted(self._waiting, key=self._rank))
 
     def head(self) -> int:
         """The next request; IndexError when empty."""
+        while self._heap[0][1] not in self._waiting:
+            heapq.heappop(self._heap)
         return self._heap[0][1]
 
     def push(self, request: int) -> None:
         """Add a request at its rank."""
+        self._waiting.add(request)
         heapq.heappush(self._heap, (self._rank(request), request))
 
     push_back_preempted = push
 
     def take(self) -> int:
         """Remove and return the head."""
-        return heapq.heappop(self._heap)[1]
+        head = self.head()
+        heapq.heappop(self._heap)
+        self._waiting.remove(head)
+        return head
 
     def remove(self, request: int) -> None:
-        """Remove a request from anywhere; ValueError when it is not there."""
-        self._heap.remove((self._rank(request), request))
-        heapq.heapify(self._heap)
+        """Remove a request from anywhere; KeyError when it is not there."""
+        self._waiting.remove(request)

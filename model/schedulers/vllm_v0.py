@@ -115,6 +115,7 @@ class VllmV0(Scheduler):
             if ignored:
                 state.waiting.take()
                 state.reject(head, ignored)
+                decision.queue_changed = True
                 continue
             need = state.blocks_for(known)
             tokens = min(known, budget) if self.enable_chunked_prefill else known
@@ -182,7 +183,7 @@ class VllmV0(Scheduler):
                 decision.preempted.append(victim)
                 state.waiting.push_back_preempted(victim)
             in_order = FcfsQueue(sorted(state.waiting, key=rank))
-            decision.reordered = in_order != state.waiting
+            decision.queue_changed |= in_order != state.waiting
             state.waiting = in_order
         state.running = dict.fromkeys(order)
 

@@ -94,8 +94,11 @@ class VllmV1(Scheduler):
     def stable_for(self, state: EngineState, decision: Decision) -> int:
         if decision.changes_queues:
             return 1
-        if self.enable_prefix_caching and decision.chunks and state.waiting:
-            return 1  # a chunk may fill blocks that the head of the queue shares, so it needs fewer
+        if self.enable_prefix_caching:
+            if len(decision.chunks) > 1:
+                return 1  # who fills a shared block first decides whose copy is found
+            if state.waiting and (decision.chunks or not self.enable_chunked_prefill):
+                return 1  # filling or losing shared blocks changes what the head still needs
         return UNBOUNDED
 
     def _serve_all(self, state: EngineState, decision: Decision, cap: int) -> int:
