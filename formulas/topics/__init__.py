@@ -1,0 +1,1 @@
+"""One module a topic; each registers the builders of its formulas."""
