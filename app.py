@@ -6,6 +6,7 @@ import streamlit as st
 
 from ui.address import choice, open_address
 from ui.language import LANGUAGES, browser_language, set_language, t
+from ui.pages import navigation
 from ui.scenario import CHOICES, scenario_panel
 from ui.theme import apply_style
 
@@ -28,8 +29,4 @@ with st.sidebar:
     with panel:
         scenario_panel()
 
-page = st.navigation(
-    [st.Page("app_pages/simulator.py", title=t("page.simulator"), url_path="simulator")],
-    position="top",
-)
-page.run()
+st.navigation(navigation(), position="top").run()

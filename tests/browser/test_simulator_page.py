@@ -67,7 +67,7 @@ CHART_TEXT_OVERLAPS = """() => {
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("locale", WORDS)
 def test_the_page_fits_in_every_language_theme_and_size(open_page, locale, theme, size):
-    page = open_page("/?preset=preemption-storm", theme=theme, locale=locale, size=size)
+    page = open_page("/simulator?preset=preemption-storm", theme=theme, locale=locale, size=size)
     expect(page.get_by_test_id("stMain").get_by_role("heading", level=1)).to_have_text(
         WORDS[locale]
     )
@@ -85,7 +85,7 @@ def test_the_page_fits_in_every_language_theme_and_size(open_page, locale, theme
 @pytest.mark.parametrize("preset", ["law", "customer-service", "interactive-offline"])
 @pytest.mark.parametrize("policy", ["orca", "vllm-v0"])
 def test_other_runs_fit_as_well(open_page, preset, policy):
-    page = open_page(f"/?preset={preset}&policy={policy}&lang=en")
+    page = open_page(f"/simulator?preset={preset}&policy={policy}&lang=en")
     assert page.evaluate(CUT_OFF) == []
     assert page.evaluate(CHART_TEXT_OUTSIDE) == []
     assert page.evaluate(CHART_TEXT_OVERLAPS) == []
@@ -148,7 +148,7 @@ def test_a_link_made_in_chinese_opens_in_english(open_page):
 
 
 def test_the_language_can_be_changed_and_is_in_the_link(open_page):
-    page = open_page("/?preset=law")
+    page = open_page("/simulator?preset=law")
     pick(page, "Language · 语言", "简体中文")
     expect(page.get_by_test_id("stMain").get_by_role("heading", level=1)).to_have_text("模拟器")
     expect(page).to_have_url(re.compile("lang=zh"))
@@ -157,7 +157,7 @@ def test_the_language_can_be_changed_and_is_in_the_link(open_page):
 
 def test_a_link_with_every_choice_opens_cold(open_page):
     page = open_page(
-        "/?preset=law&policy=sarathi&hardware=h100-sxm&gpus=4&model=llama-3.1-70b&lang=zh&v=1"
+        "/simulator?preset=law&policy=sarathi&hardware=h100-sxm&gpus=4&model=llama-3.1-70b&lang=zh&v=1"
     )
     chosen = page.get_by_test_id("stSelectbox").locator("input").all()
     assert [field.input_value() for field in chosen] == [
@@ -171,7 +171,7 @@ def test_a_link_with_every_choice_opens_cold(open_page):
 
 
 def test_a_model_that_does_not_fit_is_explained_beside_the_control(open_page):
-    page = open_page("/?model=llama-3-70b", ready="[data-testid=stAlert]")
+    page = open_page("/simulator?model=llama-3-70b", ready="[data-testid=stAlert]")
     expect(page.get_by_test_id("stSidebar").get_by_test_id("stAlert")).to_contain_text(
         "use 4 GPUs"
     )
@@ -180,7 +180,7 @@ def test_a_model_that_does_not_fit_is_explained_beside_the_control(open_page):
 
 
 def test_the_chart_is_described_to_those_who_do_not_see_it(open_page):
-    page = open_page("/?preset=preemption-storm")
+    page = open_page("/simulator?preset=preemption-storm")
     chart = page.get_by_role("figure")
     expect(chart).to_have_attribute("aria-label", re.compile("1,687 blocks"))
 
@@ -189,7 +189,7 @@ def test_nothing_is_asked_of_another_server(browser, app_url):
     page = browser.new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(app_url)
+    page.goto(app_url + "/simulator")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=40_000)
     page.close()
     foreign = [url for url in asked if not url.startswith((app_url, "data:", "blob:"))]

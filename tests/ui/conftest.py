@@ -10,10 +10,11 @@ ENTRY = Path(__file__).resolve().parents[2] / "app.py"
 
 @pytest.fixture
 def open_app():
-    """A function that opens the app at an address, given its parameters, and runs it once."""
+    """A function that opens a page of the app, given the address's parameters, and runs it once."""
 
-    def opened(**params: str) -> AppTest:
+    def opened(page: str = "simulator", **params: str) -> AppTest:
         app = AppTest.from_file(str(ENTRY), default_timeout=30)
+        app.switch_page(f"app_pages/{page}.py")
         for name, value in params.items():
             app.query_params[name] = value
         return app.run()

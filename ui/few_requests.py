@@ -1,0 +1,81 @@
+"""A handful of requests under static and continuous batching: small enough to follow one by one.
+
+The runs are real simulations of Llama-3-8B on an A100 (the clock of the presets), so every number
+that a page shows of them is computed, not written down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from model.requests import Requests
+from model.result import SimulationResult
+from model.scenario import Memory, Scenario, TraceReference
+from model.schedulers import POLICIES, Scheduler
+from model.simulator import simulate
+
+__all__ = ["ENGINES", "Few", "iterations", "run", "slots_busy"]
+
+ENGINES = ("static", "continuous")
+"""Static batching in which finished rows leave; continuous is vLLM V1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """Requests as (arrival in seconds, prompt tokens, output tokens), and the slots for them."""
+
+    rows: tuple[tuple[float, int, int], ...]
+    slots: int
+    block_size: int = 16
+    kv_blocks: int = 512
+    max_model_len: int = 1024
+
+    def requests(self) -> Requests:
+        arrival_s, prompt, output = zip(*self.rows, strict=True)
+        return Requests.from_columns(
+            arrival_s=arrival_s,
+            prompt_tokens=prompt,
+            output_tokens=output,
+            request_id=[f"r{number}" for number in range(1, len(self.rows) + 1)],
+        )
+
+    def scenario(self, engine: str) -> Scenario:
+        digest = hashlib.sha256(repr(self.rows).encode()).hexdigest()
+        return Scenario(
+            TraceReference(f"{len(self.rows)} requests", digest, len(self.rows)),
+            self._policy(engine),
+            memory=Memory(
+                block_size=self.block_size,
+                kv_blocks=self.kv_blocks,
+                max_model_len=self.max_model_len,
+            ),
+        )
+
+    def _policy(self, engine: str) -> Scheduler:
+        if engine == "static":
+            return POLICIES["static"](max_num_seqs=self.slots)
+        return POLICIES["vllm-v1"](max_num_seqs=self.slots, max_num_batched_tokens=2048)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def run(few: Few, engine: str) -> SimulationResult:
+    """The requests under one of :data:`ENGINES`."""
+    return simulate(few.scenario(engine), few.requests())
+
+
+def iterations(result: SimulationResult) -> int:
+    """How many iterations a run took."""
+    return len(result.iterations["end_s"])
+
+
+def slots_busy(result: SimulationResult) -> float:
+    """Share of the slots in use, over the whole run (0 to 1)."""
+    columns = result.iterations
+    lasted_s = columns["end_s"] - columns["start_s"]
+    members = columns["decode_requests"] + columns["prefill_requests"]
+    capacity = result.scenario.policy.max_num_seqs * columns["end_s"][-1]
+    return float(np.dot(members, lasted_s) / capacity)
