@@ -15,6 +15,7 @@ from model.result import SimulationResult
 from model.scenario import Memory, Scenario, Slo, TraceReference
 from model.schedulers import POLICIES
 from model.simulator import simulate
+from model.workload import Arrivals, Lengths, Stream, Workload
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir() if (path / "config.json").exists())
@@ -36,12 +37,27 @@ def film_result(case: str, ttft_ms: int = 400, tpot_ms: float = 6.5) -> Simulati
     slo = Slo(ttft_ms / 1e3, tpot_ms / 1e3)
     if case.startswith("start_"):
         return start_result(case.removeprefix("start_"), slo)
+    if "@" in case:  # preset@policy
+        preset, policy = case.split("@")
+        scenario = catalogue.presets()[preset].scenario
+        return simulate(replace(scenario, policy=OTHER_POLICIES[policy]))
+    if case == "nothing":
+        stream = Stream("s", 2, Arrivals("at_once"), Lengths("fixed", 3000), Lengths("fixed", 9))
+        policy = POLICIES["vllm-v1"](enable_chunked_prefill=False)
+        return simulate(Scenario(Workload((stream,)), policy))
     if case in catalogue.presets():
         return simulate(catalogue.presets()[case].scenario)
     recording_result = recorded(case)
     scenario = replace(recording_result.scenario, slo=slo)
     return simulate(scenario, recording_result.inputs)
 
+
+OTHER_POLICIES = {
+    "v0": POLICIES["vllm-v0"](max_num_seqs=128, preemption_mode="swap"),
+    "padded": POLICIES["static"](max_num_seqs=16, finished_rows="padded"),
+    "orca": POLICIES["orca"](max_num_seqs=64),
+    "sarathi": POLICIES["sarathi"](max_num_seqs=128),
+}
 
 START_ROWS = (  # arrival s, prompt tokens, output tokens
     (0.0, 90, 80),

@@ -61,6 +61,7 @@ def show(
     theme: str | None = None,
     engine_id: int = 0,
     iteration: int | None = None,
+    move_to: int | None = None,
     speed: float | None = None,
     pace: str | None = None,
     at_events: str | None = None,
@@ -75,10 +76,12 @@ def show(
     """Show the film of a result; returns where the learner last paused.
 
     The player keeps its place while the page reruns; with another result it stays at the same
-    iteration where that still exists. ``iteration``, ``speed``, ``pace`` ("iterations" or "time"),
-    ``at_events`` ("slow", "pause" or "play"), ``kind`` (one of model.film.MARKS, or "any") and
-    ``request`` (a label) are where it starts; giving ``iteration`` a new value later moves it
-    there. ``theme`` is "light" or "dark"; None follows the page. ``title`` names downloaded files.
+    iteration where that still exists. ``iteration``, ``speed`` (one of SPEEDS), ``pace``
+    ("iterations" or "time"), ``at_events`` ("slow", "pause" or "play"), ``kind`` (one of
+    model.film.MARKS, or "any") and ``request`` (a label) are where it starts, as in a link; after
+    that they are the learner's. ``move_to`` moves it whenever it is another than before.
+    ``language``, ``theme`` ("light", "dark", None: as the page) and ``lecture`` follow the page.
+    ``title`` names downloaded files.
     A long film is sent in windows of ``window_bytes``; the player asks for the one it needs.
     """
     whole = film_of(result, engine_id, window_bytes)
@@ -99,7 +102,8 @@ def show(
         "autoplay": autoplay,
         "title": title,
         "digests": [whole.digest],
-        "window": index,
+        "first": whole.bounds[index],
+        "move_to": move_to,
     }
     found = _mount(
         key=key,

@@ -36,7 +36,6 @@ def film_html(
         "speed": speed,
         "title": title,
         "digests": [whole.digest],
-        "window": 0,
     }
     return _page(options, whole.windows, language, title)
 

@@ -14,7 +14,16 @@ case = asked.get("case", "v1_thrash")
 language = asked.get("lang", "en")
 st.html("<style>.stMainBlockContainer { padding: 4rem 1rem 2rem }</style>")
 
-if case == "start":
+if case.startswith("compare:"):
+    _, left, right = case.split(":")
+    view = compare(
+        [film_result(left), film_result(right)],
+        key="compare",
+        titles=[left, right],
+        language=language,
+        at_s=float(asked.get("at", 0)),
+    )
+elif case == "start":
     view = compare(
         [film_result("start_static"), film_result("start_continuous")],
         key="compare",

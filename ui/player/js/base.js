@@ -80,6 +80,9 @@ export class BasePlayer {
     matchMedia("(prefers-color-scheme: dark)")
       .addEventListener("change", () => this.retheme(), { signal });
     document.fonts?.addEventListener("loadingdone", () => this.refont(), { signal });
+    document.addEventListener("fullscreenchange", () => {
+      if (!document.fullscreenElement && this.lecture) this.setLecture(false);
+    }, { signal });
     document.addEventListener("visibilitychange", () => (this.lastTick = 0), { signal });
     globalThis.addEventListener("resize", () => this.invalidate(), { signal });
     this.observer = new ResizeObserver(() => this.invalidate());
@@ -102,17 +105,19 @@ export class BasePlayer {
 
   // -- options ----------------------------------------------------------------------------------
 
-  /** Options that a page gives; the learner's own choices stay where they are not given anew. */
+  /** Options that a page gives. Speed, pace and the like are where it starts; then they are the
+   * learner's. Language, theme and lecture mode follow the page whenever it says something new. */
   setOptions(options) {
     const before = this.options;
-    const changed = (name) => options[name] !== undefined && options[name] !== null
-      && options[name] !== before[name];
+    const first = before.mode === undefined;
     this.options = options;
-    if (changed("language") || !before.language) this.words = new Words(options.language ?? "en");
-    if (changed("speed") && SPEEDS.includes(options.speed)) this.speed = options.speed;
-    if (changed("pace")) this.pace = options.pace;
-    if (changed("at_events")) this.atEvents = options.at_events;
-    if (changed("kind")) this.kind = options.kind;
+    if (first || options.language !== before.language) this.words = new Words(options.language);
+    if (first) {
+      if (SPEEDS.includes(options.speed)) this.speed = options.speed;
+      this.pace = options.pace ?? this.pace;
+      this.atEvents = options.at_events ?? this.atEvents;
+      this.kind = options.kind ?? this.kind;
+    }
     this.lab.lang = this.words.locale;
     this.theme = readTheme(this.lab, options.theme);
     this.lab.dataset.theme = this.theme.name;
@@ -332,7 +337,8 @@ export class BasePlayer {
 
   draw() {
     // The inspector goes below the stage where both would be cramped (or at high zoom).
-    this.lab.classList.toggle("narrow", this.lab.clientWidth < 900);
+    this.lab.classList.toggle("narrow", this.lab.clientWidth < 960);
+    this.lab.classList.toggle("tight", this.stage.clientWidth < 800);
     if (this.again && this.playing && performance.now() >= this.holdUntil) {
       this.again = false;
       this.frame = 0;

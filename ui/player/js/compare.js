@@ -91,7 +91,13 @@ export class ComparePlayer extends BasePlayer {
 
   measure() {
     const css = Math.max(280, this.stage.clientWidth);
-    if (this.lecture) return { css, scale: css / Math.min(1000, css) };
+    if (this.lecture && this.frames) {
+      // As large as the width allows, but nothing may stand below the edge of the window.
+      const scale = css / Math.min(1000, css);
+      const height = this.layout(css / scale) * scale;
+      const room = this.lectureHeight(1);
+      return { css, scale: Math.max(1, scale * Math.min(1, room / height)) };
+    }
     return { css, scale: Math.max(1, Math.min(1.25, css / 1090)) };
   }
 
@@ -219,8 +225,9 @@ export class ComparePlayer extends BasePlayer {
       return;
     }
     const size = 40;
-    const fits = Math.floor((box.right - verdictWidth - x) / (size + 6));
-    const shown = waiting.length > fits ? fits - 1 : waiting.length;
+    const room = box.right - verdictWidth - x;
+    const fits = Math.floor(room / (size + 6));
+    const shown = waiting.length > fits ? Math.floor((room - 70) / (size + 6)) : waiting.length;
     for (const i of waiting.slice(0, Math.max(shown, 0))) {
       pen.box(x, box.y + 1, size, 22, { radius: 4, fill: colors.waiting });
       pen.text(film.label(film.waits.request[i]), x + size / 2, box.y + 17, {
@@ -368,12 +375,10 @@ export class ComparePlayer extends BasePlayer {
     const text = words.text("compare.all_finished", { clock: end });
     const w = pen.width(text, 13, 600);
     const beside = x(end) + w + 12 < plot.x + plot.w;
-    if (beside || this.few) {
-      const middle = beside ? box.y + box.h / 2 - 6 : box.y + SEAT * 0.5 - 2;
-      const left = beside ? x(end) + 9 : x(end) - w - 9;
-      pen.box(left - 4, middle - 9, w + 8, 18, { radius: 3, fill: colors.panel });
-      pen.text(text, left, middle + 5, { size: 13, weight: 600 });
-    }
+    const middle = beside ? box.y + box.h / 2 - 6 : box.y + SEAT * 0.5 - 2;
+    const left = beside ? x(end) + 9 : x(end) - w - 9;
+    pen.box(left - 4, middle - 9, w + 8, 18, { radius: 3, fill: colors.panel });
+    pen.text(text, left, middle + 5, { size: 13, weight: 600 });
   }
 
   /** Who sat where: what is past is filled, what is to come is dashed. */

@@ -4,39 +4,45 @@ import { NS } from "./film.js";
 
 export function drawHeader(pen, box, film, state, words) {
   const { colors } = pen;
-  const label = (text, x, y) => pen.text(text, x, y, { size: 13, color: colors.muted });
   const half = box.narrow ? box.w : box.w * 0.667;
-  const column = (share) => box.x + half * share;
+  const room = half * (box.narrow ? 0.7 : 0.72);
   const baseline = box.y + 42;
-
-  label(words.text("head.iteration"), column(0), box.y + 10);
-  const big = { size: box.narrow ? 28 : 32, weight: 700 };
-  let w = pen.text(words.count(state.iteration), column(0), baseline, big);
-  pen.text(`/ ${words.count(film.total - 1)}`, column(0) + w + 7, baseline, {
-    size: 15, color: colors.muted,
-  });
-
+  const { engine, engines } = film.header;
+  const which = engines > 1 ? ` · ${words.text("say.engine", { n: engine + 1 })}` : "";
+  const last = words.count(film.total - 1);
   const [clock, clockUnit] = clockParts(words, state.startNs);
-  label(words.text("head.clock"), column(0.25), box.y + 10);
-  w = pen.text(clock, column(0.25), baseline, big);
-  pen.text(clockUnit, column(0.25) + w + 4, baseline, { size: 16, color: colors.muted });
-
   const [duration, unit] = words.timeParts(state.endNs - state.startNs);
-  label(words.text("head.duration"), column(0.49), box.y + 10);
-  w = pen.text(duration, column(0.49), baseline, big);
-  pen.text(words.text(`unit.${unit}`), column(0.49) + w + 4, baseline, {
-    size: 16, color: colors.muted,
+  // [label, number, what follows it, a number of the width to leave room for]
+  const figures = [
+    [words.text("head.iteration") + which, words.count(state.iteration), `/ ${last}`, last],
+    [words.text("head.clock"), clock, clockUnit, words.fixed(film.header.end_ns / NS, 3)],
+    [words.text("head.duration"), duration, words.text(`unit.${unit}`), "00.0"],
+  ];
+  const small = 15;
+  let size = 34;
+  let widths;
+  do {
+    size -= 2;
+    widths = figures.map(([label, , tail, widest]) => Math.max(pen.width(label, 13),
+      pen.width(widest.replace(/\d/g, "0"), size, 700) + 6 + pen.width(tail, small)));
+  } while (size > 18 && widths.reduce((sum, w) => sum + w, 0) + 2 * 16 > room);
+  const gap = Math.min(44, (room - widths.reduce((sum, w) => sum + w, 0)) / 2);
+  let x = box.x;
+  figures.forEach(([label, number, tail], i) => {
+    pen.text(label, x, box.y + 10, { size: 13, color: colors.muted });
+    const w = pen.text(number, x, baseline, { size, weight: 700 });
+    pen.text(tail, x + w + 6, baseline, { size: small, color: colors.muted });
+    x += widths[i] + Math.max(gap, 10);
   });
   if (Number.isFinite(state.throughput)) {
-    pen.text(words.text("head.throughput", { n: state.throughput }), column(0), baseline + 18, {
-      size: 12, color: colors.muted, most: half * 0.7,
+    pen.text(words.text("head.throughput", { n: state.throughput }), box.x, baseline + 18, {
+      size: 12, color: colors.muted, most: room,
     });
   }
-
-  drawTime(pen, { x: column(0.73), y: box.y, w: half * 0.25 }, film, state, words);
+  drawTime(pen, { x: box.x + half * 0.75, y: box.y, w: half * 0.24 }, film, state, words);
   const budget = box.narrow
     ? { x: box.x, y: box.y + 70, w: box.w }
-    : { x: column(1) + 12, y: box.y, w: box.w - half - 12 };
+    : { x: box.x + half + 12, y: box.y, w: box.w - half - 12 };
   drawBudget(pen, budget, film, state, words);
   pen.line(box.x, box.y + box.h + 1, box.x + box.w, box.y + box.h + 1, colors.line);
 }

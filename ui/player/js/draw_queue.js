@@ -11,7 +11,7 @@ export function drawQueue(pen, box, film, state, words, stage) {
   pen.text(words.text("queue.count", { n }), box.x + box.w, box.y + 13, {
     size: 13, color: colors.muted, align: "right",
   });
-  const tokensRight = box.x + box.w * 0.49;
+  const tokensRight = box.x + box.w * 0.47;
   const waitRight = box.x + box.w - 24;
   if (n) {
     pen.text(words.text("queue.tokens"), tokensRight, box.y + 33, {
@@ -62,7 +62,7 @@ function drawCard(pen, box, film, state, words, stage, place) {
     size: 14, weight: 700, most: box.w * 0.26,
   });
   if (again) pen.preemption(box.x + box.w * 0.3, baseline - 5, 4);
-  pen.text(words.count(w.tokens[wait]), box.x + box.w * 0.49, baseline, {
+  pen.text(words.count(w.tokens[wait]), box.x + box.w * 0.47, baseline, {
     size: 14, align: "right",
   });
   pen.text(words.count(Math.round(waited / 1e6)), box.x + box.w - 24, baseline, {

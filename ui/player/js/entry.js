@@ -95,9 +95,12 @@ function standalone(root, text, bundle) {
   };
   const player = makePlayer(root, options, host);
   if (options.mode !== "compare") {
-    const opened = films.map((film) => [new Film(film).first, film]);
-    player.setData(options, films);
-    for (const [first, film] of opened) player.raw.set(first, film);
+    // All windows are known before the first is shown, so none is ever asked for.
+    player.setData({ ...options, iteration: 0 }, films);
+    for (const film of films) player.raw.set(new Film(film).first, film);
+    player.seek(options.iteration ?? 0);
+    player.followLabel(options.request);
+    player.arrived = true;
   } else {
     player.setData(options, films);
   }

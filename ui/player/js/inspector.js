@@ -34,7 +34,7 @@ export class Inspector {
       this.showNothing();
       return;
     }
-    const key = `${film.first} ${row} ${followed} ${words.language} ${theme.name}`;
+    const key = [film.first, row, followed, words.language, theme.name, this.life.clientWidth].join(" ");
     if (key === this.lastKey) return;
     this.lastKey = key;
     this.iteration.textContent = words.text("why.iteration", { n: row + film.first });
@@ -47,9 +47,10 @@ export class Inspector {
   showNothing() {
     const { film, words } = this.player;
     this.iteration.textContent = "";
-    const items = [el("li", {}, words.text("why.nothing"))];
-    const reasons = film.eventsOf ? decisionsOfRejections(film, words) : [];
-    this.list.replaceChildren(...items, ...reasons.map((decision) => this.item(decision)));
+    const items = decisionsOf(film, 0, words).map((decision) => this.item(decision));
+    this.list.replaceChildren(...items);
+    this.life.replaceChildren();
+    this.legend.replaceChildren();
   }
 
   item(decision) {
@@ -93,9 +94,6 @@ export class Inspector {
     const until = gone ? r.end_ns[followed] : film.endNs[row];
     const age = (gone ? until : start) - arrival;
     const canvas = el("canvas", { role: "img", "aria-label": words.text("life.title", { r: name }) });
-    const width = Math.max(200, this.root.clientWidth - 30);
-    canvas.style.height = "46px";
-    canvas.style.width = `${width}px`;
     const ttft = film.ttftAt(followed, row);
     const facts = [
       ttft.given ? words.text("life.ttft", { ttft: ttft.ns }) : words.text("life.no_token"),
@@ -111,6 +109,9 @@ export class Inspector {
       canvas,
       el("p", { class: "quiet" }, facts.join(words.text("list.semicolon"))),
     );
+    const width = Math.max(160, this.life.clientWidth);
+    canvas.style.height = "46px";
+    canvas.style.width = `${width}px`;
     player.paint(canvas, width, 46, (pen) => this.drawLife(pen, width, followed, until, row));
   }
 
@@ -166,6 +167,7 @@ export class Inspector {
     if (used.cached) keys.push(area("cached"));
     if (used.swap) keys.push(area("swap"));
     if (used.stalled) keys.push(area("stalled"));
+    if (used.kept) keys.push(area("kept"));
     if (used.reserved) keys.push(area("reserved"));
     keys.push(area("waiting"));
     keys.push(swatch((pen) => pen.box(0.8, 0.8, 14.4, 12.4, {
@@ -208,6 +210,7 @@ function usedIn(film) {
     preempt: happens("preempt"),
     reject: happens("reject", "cancel"),
     reserved: film.header.holds === "life",
+    kept: film.stays.kind.some((kind) => kind === KEPT),
     stalled: film.header.policy === "vllm-v0",
     refusals,
   };
@@ -257,17 +260,4 @@ export function lifeOf(film, request, row) {
     parts.push(["decode", time(decodes.row[i]), endTime(last ?? film.length - 1)]);
   }
   return parts;
-}
-
-/** Without any iteration the rejections are all there is to say. */
-function decisionsOfRejections(film, words) {
-  const decisions = [];
-  film.events.event.forEach((code, i) => {
-    if (film.header.events[code] !== "reject" || decisions.length >= 5) return;
-    decisions.push({
-      tone: "violated", request: -1, event: i, body: [],
-      title: words.spans("reject.title", { r: film.label(film.events.request[i]) }),
-    });
-  });
-  return decisions;
 }

@@ -6,8 +6,8 @@ import { drawHeader } from "./draw_header.js";
 import { drawKv } from "./draw_kv.js";
 import { drawHost, drawQueue } from "./draw_queue.js";
 import { drawScrub, rowOfTime, timeOfRow } from "./draw_scrub.js";
-import { drawStrips, usualSpan, visibleSpan } from "./draw_strips.js";
-import { Film, lowerBound } from "./film.js";
+import { drawStrips, usualSpan } from "./draw_strips.js";
+import { Film, upperBound } from "./film.js";
 import { Inspector } from "./inspector.js";
 import { layOut } from "./layout.js";
 
@@ -25,39 +25,49 @@ export class RunPlayer extends BasePlayer {
 
   /** A window of a film; a new film keeps the position where it still exists. */
   setData(options, films) {
-    const first = !this.film;
+    const opening = !this.film;
     const same = options.digests[0] === this.digest;
-    const asked = options.iteration;
-    const before = this.options;
+    const movedTo = this.options.move_to;
     this.setOptions(options);
     if (!same) {
       this.raw.clear();
       this.digest = options.digests[0];
     }
-    const bytes = films[0];
-    if (!same || options.window !== this.windowIndex) {
-      this.film = new Film(bytes);
-      this.windowIndex = options.window;
-      this.raw.set(this.film.first, bytes);
-    }
+    this.raw.set(options.first ?? 0, films[0]);
     if (!same) {
+      this.open(films[0]);
       this.span = usualSpan(this.film);
-      const label = this.followedLabel;
-      this.followed = label ? this.film.labels.indexOf(label) : -1;
-    } else if (this.followedLabel) {
-      this.followed = this.film.labels.indexOf(this.followedLabel);
     }
-    if (first && options.request) this.followed = this.film.labels.indexOf(options.request);
-    const told = Number.isInteger(asked) && asked !== before.iteration && asked !== this.reported;
-    if (first || told) this.frame = Number.isInteger(asked) ? asked : 0;
-    this.frame = Math.max(0, Math.min(this.frame, this.frames - 1));
+    if (opening) {
+      this.frame = options.iteration ?? 0;
+      this.followLabel(options.request);
+    }
+    if (Number.isInteger(options.move_to) && options.move_to !== movedTo) {
+      this.pause(false);
+      this.frame = options.move_to;
+    }
     this.arrived = true;
     this.lab.classList.toggle("no-why", options.inspector === false);
     this.note("", 0);
-    this.inspector.reset();
+    this.pending = undefined;
+    this.moveTo(this.frame);
     this.renew();
-    if (first && options.autoplay && !this.theme.still) this.play();
-    if (this.pending !== undefined && this.inWindow(this.pending)) this.pending = undefined;
+    if (opening && options.autoplay && !this.theme.still) this.play();
+  }
+
+  open(bytes) {
+    this.film = new Film(bytes);
+    this.followLabel(this.followedLabel);
+  }
+
+  renew() {
+    this.inspector.reset();
+    super.renew();
+  }
+
+  followLabel(label) {
+    this.followed = label ? this.film.labels.indexOf(label) : -1;
+    this.followedLabel = label;
   }
 
   get frames() {
@@ -98,24 +108,16 @@ export class RunPlayer extends BasePlayer {
     super.moveTo(frame);
     if (!this.film.length || this.inWindow(this.frame)) return;
     const firsts = this.film.header.windows.map((window) => window[0]);
-    let index = lowerBound(firsts, this.frame);
-    if (firsts[index] !== this.frame) index--;
-    const known = this.raw.get(firsts[index]);
+    const first = firsts[upperBound(firsts, this.frame) - 1];
+    const known = this.raw.get(first);
     if (known) {
-      this.openWindow(known, index);
-    } else if (this.pending === undefined || this.inWindow(this.pending)) {
-      this.pending = this.frame;
+      this.open(known);
+      this.renew();
+    } else if (this.pending !== first) {
+      this.pending = first;
       this.note(this.words.text("say.loading"), 0);
       this.host.want(this.frame);
     }
-  }
-
-  openWindow(bytes, index) {
-    this.film = new Film(bytes);
-    this.windowIndex = index;
-    this.followed = this.followedLabel ? this.film.labels.indexOf(this.followedLabel) : -1;
-    this.inspector.reset();
-    this.controls.reset();
   }
 
   advance(elapsed, now) {
@@ -138,6 +140,12 @@ export class RunPlayer extends BasePlayer {
   // -- drawing ----------------------------------------------------------------------------------
 
   layout(width, scale) {
+    this.controls.root.hidden = !this.film.length;
+    this.range.hidden = !this.film.length;
+    if (!this.film.length) {
+      this.boxes = {};
+      return 240;
+    }
     const lecture = this.lecture;
     const shown = lecture ? this.panels.slice(-2) : this.panels;
     const strips = lecture ? ["batch"] : ["batch", "kv", "waiting"];
@@ -152,7 +160,7 @@ export class RunPlayer extends BasePlayer {
   drawStage(pen) {
     const { film, words, boxes } = this;
     if (!film.length) {
-      pen.text(words.text("why.nothing"), 0, 40, { size: 16 });
+      pen.text(words.text("why.nothing"), 0, 40, { size: 16, most: boxes.width });
       return;
     }
     const state = film.stateAt(this.row);
@@ -220,7 +228,6 @@ export class RunPlayer extends BasePlayer {
   }
 
   view() {
-    this.reported = this.frame;
     return {
       iteration: this.frame, speed: this.speed, pace: this.pace,
       request: this.followed < 0 ? null : this.film.label(this.followed),
@@ -245,7 +252,8 @@ export class RunPlayer extends BasePlayer {
     this.note("", 0);
     const films = [...this.raw.entries()].sort((a, b) => a[0] - b[0]).map((entry) => entry[1]);
     return this.host.pack({ ...this.options, iteration: this.frame, speed: this.speed,
-      window: 0, autoplay: false, theme: this.theme.name }, films);
+      request: this.followedLabel ?? undefined, first: 0, autoplay: false, lecture: false,
+      theme: this.theme.name }, films);
   }
 
   until(holds) {

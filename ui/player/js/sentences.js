@@ -17,14 +17,24 @@ class Teller {
     this.film = film;
     this.row = row;
     this.words = words;
-    this.state = film.stateAt(row);
+    this.state = film.length ? film.stateAt(row) : { free: film.header.kv_blocks };
     this.swappedIn = 0; // came back in this very decision, so the refusal still counted them
     this.found = [];
     this.told = new Map();
   }
 
+  /** Of a film without any iteration: who was rejected, and why. */
+  tellRejections() {
+    this.film.events.row.forEach((_, i) => {
+      const event = this.event(i);
+      if (event.name === "reject") this.rejection(event);
+    });
+    return this.found;
+  }
+
   tell() {
     const { film, row } = this;
+    if (!film.length) return this.tellRejections();
     const events = film.eventsOf(row).map((i) => this.event(i));
     const of = (...names) => events.filter((event) => names.includes(event.name));
     this.idle();
@@ -265,6 +275,7 @@ class Teller {
       bound: film.slo.ttft,
     };
     let key = `refuse.${event.why}`;
+    if (event.why === "batch_running") values.n = values.running;
     if (event.why === "no_budget" && event.tokens_free > 0) key = "refuse.no_budget_whole";
     if (!now && this.words.has(`${key}.since`)) key = `${key}.since`;
     const passes = now && event.why === "no_blocks" ? this.wouldFit(event) : -1;
