@@ -265,7 +265,8 @@ export class BasePlayer {
       this.clock += (elapsed / 1000) * this.speed * this.timeRate();
       target = this.frameAt(this.clock);
       // A pause of the engine is not waited out.
-      if (target === this.frame && this.gapAfter(this.frame) && this.clock > this.endOf(this.frame)) {
+      const idle = target === this.frame && this.gapAfter(target);
+      if (idle && this.clock > this.endOf(target)) {
         target = this.frame + 1;
         this.clock = Math.max(this.clock, this.timeOf(target));
       }

@@ -139,7 +139,7 @@ export class ComparePlayer extends BasePlayer {
       this.drawCard(pen, boxes.cards[i], side, this.options.sides[i], ns);
     });
     const from = Math.min(...this.films.map((film) => film.header.start_ns));
-    const to = Math.max(...this.films.map((film) => film.header.end_ns)) * 1.0;
+    const to = Math.max(...this.films.map((film) => film.header.end_ns));
     const view = { from: Math.min(from, this.sides[0].firstArrival), to };
     const plot = boxes.axis;
     const scale = plot.w / Math.max(view.to - view.from, 1);
@@ -362,9 +362,8 @@ export class ComparePlayer extends BasePlayer {
       size: 13, color: colors.muted,
     });
     const plot = this.boxes.axis;
-    const arrivals = film.requests.arrival_ns;
     let lastX = -10;
-    for (const at of [...arrivals].filter((t) => t >= 0).sort((a, b) => a - b)) {
+    for (const at of side.arrivals) {
       if (x(at) - lastX > 1.5) pen.arrival(x(at), box.y - 7, 4);
       lastX = x(at);
     }
@@ -425,8 +424,6 @@ export class ComparePlayer extends BasePlayer {
           });
         }
       }
-      this.hit({ x: x(seat.start), y, w: Math.max(2, x(seat.end) - x(seat.start)), h: SEAT - 2 },
-        { scrub: this.hits[0]?.scrub });
     }
   }
 
@@ -511,8 +508,8 @@ class Side {
     this.slots = film.header.slots || peak;
     this.mostRunning = Math.max(1, peak);
     this.seat = assignSlots(film);
-    // Slots that nobody ever sits in say nothing, but a few of them show that there was room.
-    this.firstArrival = Math.min(...film.requests.arrival_ns, Infinity);
+    this.arrivals = Float64Array.from(film.requests.arrival_ns).filter((ns) => ns >= 0).sort();
+    this.firstArrival = this.arrivals[0] ?? 0;
     this.runArea = new Float64Array(film.length + 1);
     for (let i = 0; i < film.length; i++) {
       const busy = film.rows.running[i] * (film.endNs[i] - film.startNs[i]);

@@ -63,7 +63,7 @@ export class Controls {
     this.speed.value = String(player.speed);
     this.speed.setAttribute("aria-label", words.text("control.speed"));
     const kinds = KINDS.filter((kind) =>
-      ["any", "preempt", "miss", "arrive", "refuse"].includes(kind) || player.hasMarks(kind));
+      !["swap", "reject"].includes(kind) || player.hasMarks(kind));
     this.kind.replaceChildren(...kinds.map((kind) =>
       el("option", { value: kind }, words.text(`kind.${kind}`))));
     this.kind.value = kinds.includes(player.kind) ? player.kind : "any";
@@ -99,7 +99,8 @@ export class Controls {
     const kind = words.text(`kind.${player.kind}`);
     for (const [node, key] of [[this.previous, "previous"], [this.next, "next"]]) {
       node.setAttribute("aria-label", `${words.text(`control.${key}`)} ${kind}`);
-      node.title = `${words.text(`control.${key}`)} ${kind} (Shift+${key === "next" ? "→" : "←"})`;
+      const arrow = key === "next" ? "→" : "←";
+      node.title = `${words.text(`control.${key}`)} ${kind} (Shift+${arrow})`;
     }
     if (this.speed.value !== String(player.speed)) this.speed.value = String(player.speed);
     this.recordButton?.replaceChildren(

@@ -3,8 +3,8 @@
 
 import { ROW } from "./layout.js";
 
-const HEAD = 40;
-const FOOT = 22;
+const HEAD = 39;
+const FOOT = 21;
 
 export function drawBatch(pen, box, film, state, words, stage) {
   const { colors } = pen;
@@ -77,7 +77,9 @@ function orderedByInterest(film, state, stage) {
     if (member.phase === "recompute") return 1;
     if (member.phase === "prefill") return 2;
     if (film.stays.first[member.stay] === state.row) return 3; // it has just come in
-    return 4;
+    const { ttft_lost_ns: ttft, tpot_lost_ns: tpot } = film.requests;
+    const lost = (ns) => ns >= 0 && ns < state.endNs;
+    return lost(ttft[member.request]) || lost(tpot[member.request]) ? 4 : 5;
   };
   return state.running
     .map((member, i) => ({ member, i, rank: rank(member) }))
@@ -172,7 +174,8 @@ function drawRest(pen, box, columns, state, words, rest) {
   if (counts.size === 1 && counts.has("decode")) {
     parts.push(words.text("batch.rest_decode", { n: rest.length }));
   } else if (rest.length) {
-    const list = [...counts].map(([phase, n]) => `${words.count(n)} ${words.text(`phase.${phase}`)}`);
+    const list = [...counts].map(([phase, n]) =>
+      `${words.count(n)} ${words.text(`phase.${phase}`)}`);
     const what = list.join(words.text("list.comma"));
     parts.push(words.text("batch.rest", { n: rest.length, what }));
   }

@@ -72,8 +72,9 @@ function drawTime(pen, box, film, state, words) {
   const { colors } = pen;
   const { title, bars, rest } = timeBars(film, state.time);
   if (!bars.length) return;
+  const bound = rest !== undefined; // something binds, and that is the news
   pen.text(words.text(title), box.x, box.y + 10, {
-    size: 13, color: rest === undefined ? colors.muted : colors.ink, weight: rest === undefined ? 400 : 600,
+    size: 13, weight: bound ? 600 : 400, color: bound ? colors.ink : colors.muted,
     most: box.w + 10,
   });
   const longest = Math.max(...bars.map((bar) => bar[1]), 1e-9);

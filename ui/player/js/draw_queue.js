@@ -58,10 +58,10 @@ function drawCard(pen, box, film, state, words, stage, place) {
     width: place === 0 ? 1.8 : 1,
   });
   const baseline = box.y + 17;
-  pen.text(film.label(request), box.x + 9, baseline, {
+  const name = pen.text(film.label(request), box.x + 9, baseline, {
     size: 14, weight: 700, most: box.w * 0.26,
   });
-  if (again) pen.preemption(box.x + box.w * 0.3, baseline - 5, 4);
+  if (again) pen.preemption(box.x + 9 + name + 8, baseline - 5, 3.8);
   pen.text(words.count(w.tokens[wait]), box.x + box.w * 0.47, baseline, {
     size: 14, align: "right",
   });

@@ -31,6 +31,21 @@ export function niceStep(value) {
   return 10 * power;
 }
 
+/** The next number that is easy to read on an axis. */
+export function niceCount(value) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
+  for (const factor of [1, 1.5, 2, 3, 4, 5, 6, 8]) {
+    if (factor * power >= value) return Math.ceil(factor * power);
+  }
+  return 10 * power;
+}
+
+function largestIn(values, first, last) {
+  let most = 1;
+  for (let i = first; i <= last; i++) if (values[i] > most) most = values[i];
+  return most;
+}
+
 /** Spans of standing refusals: [{event, first, end}] in local rows. */
 export function refusalSpans(film) {
   if (film.refusalList) return film.refusalList;
@@ -76,6 +91,7 @@ export function drawStrips(pen, box, film, state, words, stage) {
     .filter((strip) => stage.shownStrips.includes(strip.name));
   let y = box.y + LANES;
   for (const strip of strips) {
+    if (strip.name === "batch") strip.most = niceCount(largestIn(film.rows.running, first, last));
     strip.y = y;
     strip.h = STRIPS[strip.name];
     y += strip.h + 8;
@@ -90,11 +106,17 @@ export function drawStrips(pen, box, film, state, words, stage) {
   }
   c.restore();
   for (const strip of strips) {
-    pen.text(strip.title, box.x, strip.y + strip.h / 2, { size: 13, most: LABELS - 34 });
-    pen.text(strip.unit, box.x, strip.y + strip.h / 2 + 14, {
+    pen.text(strip.title, box.x, strip.y + strip.h / 2 + 3, { size: 13, most: LABELS - 34 });
+    pen.text(strip.unit, box.x, strip.y + strip.h / 2 + 17, {
       size: 12, color: colors.muted, most: LABELS - 8,
     });
-    pen.text(words.count(strip.now), plot.x - 14, strip.y + strip.h / 2, {
+    if (strip.name === "batch") {
+      pen.text(words.count(strip.most), plot.x - 5, strip.y + 9, {
+        size: 12, color: colors.muted, align: "right",
+      });
+      pen.line(plot.x - 3, strip.y + 0.5, plot.x, strip.y + 0.5, colors.muted);
+    }
+    pen.text(words.count(strip.now), plot.x - 14, strip.y + strip.h / 2 + 4, {
       size: 15, weight: 700, align: "right",
     });
   }
@@ -110,7 +132,6 @@ function stripsOf(film, state, words) {
   const { rows, series } = film;
   const { kv_blocks: blocks } = film.header;
   film.most ??= {
-    batch: Math.max(1, ...chunked(rows.running)),
     waiting: Math.max(1, ...chunked(rows.waiting)),
     blocks: Math.max(1, ...chunked(rows.blocks_used)),
   };
@@ -119,7 +140,7 @@ function stripsOf(film, state, words) {
   return [
     {
       name: "batch", title: words.text("strip.batch"), unit: words.text("strip.requests"),
-      now: state.running.length, most: film.most.batch,
+      now: state.running.length, most: 1, // by what is visible
       layers: [
         ["decode", (i) => rows.running[i] - rows.prefill_requests[i]],
         ["recompute", (i) => series.recompute[i]],

@@ -11,7 +11,7 @@ export class Inspector {
     this.player = player;
     this.heading = el("h2", {});
     this.iteration = el("span", { class: "quiet" });
-    this.list = el("ul", { class: "decisions" });
+    this.list = el("ul", { class: "decisions", tabindex: 0 });
     this.life = el("section", { class: "life" });
     this.legend = el("section", { class: "legend" });
     this.root = el("aside", { class: "why" },
@@ -24,6 +24,7 @@ export class Inspector {
     const { words } = this.player;
     this.heading.textContent = words.text("why.heading");
     this.root.setAttribute("aria-label", words.text("why.heading"));
+    this.list.setAttribute("aria-label", words.text("why.heading"));
     this.lastKey = null;
     this.buildLegend();
   }
@@ -34,7 +35,8 @@ export class Inspector {
       this.showNothing();
       return;
     }
-    const key = [film.first, row, followed, words.language, theme.name, this.life.clientWidth].join(" ");
+    const width = this.life.clientWidth;
+    const key = [film.first, row, followed, words.language, theme.name, width].join(" ");
     if (key === this.lastKey) return;
     this.lastKey = key;
     this.iteration.textContent = words.text("why.iteration", { n: row + film.first });
@@ -93,7 +95,8 @@ export class Inspector {
     const gone = r.end_ns[followed] >= 0 && r.end_ns[followed] <= start;
     const until = gone ? r.end_ns[followed] : film.endNs[row];
     const age = (gone ? until : start) - arrival;
-    const canvas = el("canvas", { role: "img", "aria-label": words.text("life.title", { r: name }) });
+    const spoken = words.text("life.title", { r: name });
+    const canvas = el("canvas", { role: "img", "aria-label": spoken });
     const ttft = film.ttftAt(followed, row);
     const facts = [
       ttft.given ? words.text("life.ttft", { ttft: ttft.ns }) : words.text("life.no_token"),

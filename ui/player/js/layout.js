@@ -1,6 +1,6 @@
 // Where everything stands on the stage, in units (CSS pixels before scaling).
 
-export const ROW = { most: 38, least: 26 };
+export const ROW = { most: 38, least: 25.5 };
 export const LANES = 74; // height of the lanes of moments
 export const STRIPS = { batch: 45, kv: 38, waiting: 30 }; // heights
 export const LABELS = 92; // width of the strips' label column

@@ -127,8 +127,8 @@ export class Pen {
       case "decode2": return [k.decode2];
       case "prefill": return [k.prefill, "diagonal", k.stripe];
       case "cached": return [tint(k.prefill, 0.22), "dots", k.prefill];
-      case "recompute": return [k.recompute, "cross", this.theme.name === "dark" ? k.stripe : "rgba(255,255,255,.6)"];
-      case "swap": return [k.swap, "horizontal", this.theme.name === "dark" ? k.stripe : "rgba(255,255,255,.7)"];
+      case "recompute": return [k.recompute, "cross", k.thread];
+      case "swap": return [k.swap, "horizontal", k.thread];
       case "waiting": return [k.waiting];
       case "stalled": return [tint(k.decode, 0.35)];
       case "kept": return [k.ground, "thin", k.free];

@@ -151,7 +151,9 @@ export class RunPlayer extends BasePlayer {
     const strips = lecture ? ["batch"] : ["batch", "kv", "waiting"];
     const plain = layOut(width, { panels: shown, strips });
     let middle = this.film.swaps() && !lecture && shown.includes("kv") ? 312 : 292;
-    if (lecture) middle = Math.max(160, Math.min(420, 292 + this.lectureHeight(scale) - plain.height));
+    if (lecture) {
+      middle = Math.max(160, Math.min(420, 292 + this.lectureHeight(scale) - plain.height));
+    }
     this.boxes = layOut(width, { panels: shown, strips, middle });
     this.shownStrips = strips;
     return this.boxes.height;

@@ -6,13 +6,14 @@ export const PALETTE = {
     decode: "#0072B2", decode2: "#4A9CCB", prefill: "#E69F00", recompute: "#9C3D7A",
     swap: "#009E73", waiting: "#8A95A5", violated: "#C8440A", free: "#C3CBD6",
     ground: "#FFFFFF", panel: "#F8F9FB", ink: "#17202B", muted: "#556170", track: "#E6EAF0",
-    stripe: "rgba(23,32,43,.62)", line: "#DFE4EB", onDark: "#FFFFFF",
+    stripe: "rgba(23,32,43,.62)", thread: "rgba(255,255,255,.65)",
+    line: "#DFE4EB", onDark: "#FFFFFF",
   },
   dark: {
     decode: "#56B4E9", decode2: "#2F7FB0", prefill: "#F0B429", recompute: "#DE94C3",
     swap: "#2CC295", waiting: "#8592A3", violated: "#FF7B42", free: "#465364",
     ground: "#0E131A", panel: "#141A22", ink: "#EAEFF5", muted: "#A0ADBC", track: "#252E3A",
-    stripe: "rgba(14,19,26,.72)", line: "#2C3644", onDark: "#0E131A",
+    stripe: "rgba(14,19,26,.72)", thread: "rgba(14,19,26,.72)", line: "#2C3644", onDark: "#0E131A",
   },
 };
 

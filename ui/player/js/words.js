@@ -59,7 +59,8 @@ export class Words {
   timeParts(ns) {
     if (!Number.isFinite(ns)) return ["–", "ms"];
     const ms = ns / 1e6;
-    return Math.abs(ms) < 999.5 ? [this.significant(ms), "ms"] : [this.significant(ms / 1e3), "s"];
+    if (Math.abs(ms) >= 999.5) return [this.significant(ms / 1e3), "s"];
+    return [this.significant(ms, Math.abs(ms) < 1 ? 2 : 3), "ms"];
   }
 
   /** Three significant digits, without an exponent. */
