@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-__all__ = ["COLORS", "PATTERNS", "THEMES", "pattern", "translucent"]
+__all__ = ["COLORS", "DASHES", "GHOST", "PATTERNS", "SERIES", "THEMES", "pattern", "translucent"]
 
 COLORS = MappingProxyType(
     {
@@ -51,6 +51,17 @@ COLORS = MappingProxyType(
     }
 )
 THEMES = tuple(COLORS)
+
+# Lines that are no phase (classes of requests, metrics of a sweep): told apart by dash as well.
+# A thin line in ink with short dashes is always the baseline; long dashes are limits.
+SERIES = MappingProxyType(
+    {
+        "light": ("#4B44A8", "#7D6608", "#A0345F", "#3E6B4F"),
+        "dark": ("#A79FF7", "#D8C26A", "#F28BB0", "#93C9A3"),
+    }
+)
+DASHES = ("solid", "dashdot", "dot", "longdash")
+GHOST = MappingProxyType({"width": 1.3, "dash": "4px,3px"})
 
 # Plotly's names of the patterns; a meaning that is not here is drawn solid.
 AREA_OPACITY = 0.86  # large areas are a little quieter than marks of the same hue
