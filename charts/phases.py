@@ -7,7 +7,7 @@ import numpy as np
 from model.events import EVENT
 from model.result import SimulationResult
 
-__all__ = ["batch_by_phase", "blocks_by_use"]
+__all__ = ["batch_by_phase", "blocks_by_use", "recomputing_runs"]
 
 
 def batch_by_phase(result: SimulationResult) -> dict[str, np.ndarray]:
@@ -60,12 +60,12 @@ def _chunks(result: SimulationResult) -> dict[str, np.ndarray]:
     inside = np.arange(len(run)) - np.repeat(np.cumsum(length) - length, length)
     return {
         "row": runs["row"][run] + inside,
-        "again": _preempted_before(result)[run],
+        "again": recomputing_runs(result)[run],
         "tokens_after": runs["first_token"][run] + runs["tokens"][run] * (inside + 1),
     }
 
 
-def _preempted_before(result: SimulationResult) -> np.ndarray:
+def recomputing_runs(result: SimulationResult) -> np.ndarray:
     """For each run of chunks: was its request preempted before it began?"""
     events, runs = result.events, result.chunks
     dropped = events["event"] == EVENT["preempt"]
