@@ -12,15 +12,16 @@ import streamlit as st
 from model.film import WINDOW_BYTES, Film, film
 from model.result import SimulationResult
 from ui.player.bundle import LANGUAGES, component_js, style
-from ui.player.packing import pack_data
+from ui.player.packing import COMPARED_BYTES, pack_data
 
 __all__ = ["CompareView", "View", "compare", "film_of", "show"]
 
 SPEEDS = (0.25, 0.5, 1, 2, 4, 8, 16)
-COMPARED_BYTES = 4 << 20  # both films of a comparison are sent whole, up to this size each
 
-_films: weakref.WeakKeyDictionary[SimulationResult, dict[tuple[int, int], Film]]
-_films = weakref.WeakKeyDictionary()
+# result -> (engine, window size) -> film; a film goes when its result does
+_films: weakref.WeakKeyDictionary[SimulationResult, dict[tuple[int, int], Film]] = (
+    weakref.WeakKeyDictionary()
+)
 _lock = threading.Lock()
 
 

@@ -6,7 +6,10 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 
-__all__ = ["pack_data"]
+__all__ = ["COMPARED_BYTES", "pack_data"]
+
+COMPARED_BYTES = 4 << 20
+"""The films of a comparison have one window each; beyond this size the rest is not shown."""
 
 _ALIGN = 8
 

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from model.film import Film, film
 from model.result import SimulationResult
 from ui.player.bundle import player_js, style
-from ui.player.packing import pack_data
+from ui.player.packing import COMPARED_BYTES, pack_data
 
 __all__ = ["compare_html", "film_html"]
-
-COMPARED_BYTES = 4 << 20
 
 
 def film_html(
