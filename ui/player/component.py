@@ -9,14 +9,27 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from model.film import WINDOW_BYTES, Film, film
+from model.film import MARKS, WINDOW_BYTES, Film, film
 from model.result import SimulationResult
 from ui.player.bundle import LANGUAGES, component_js, style
 from ui.player.packing import COMPARED_BYTES, pack_data
 
-__all__ = ["CompareView", "View", "compare", "film_of", "show"]
+__all__ = [
+    "AT_EVENTS",
+    "KINDS",
+    "PACES",
+    "SPEEDS",
+    "CompareView",
+    "View",
+    "compare",
+    "film_of",
+    "show",
+]
 
 SPEEDS = (0.25, 0.5, 1, 2, 4, 8, 16)
+PACES = ("iterations", "time")
+AT_EVENTS = ("slow", "pause", "play")
+KINDS = ("any", *MARKS)
 
 # result -> (engine, window size) -> film; a film goes when its result does
 _films: weakref.WeakKeyDictionary[SimulationResult, dict[tuple[int, int], Film]] = (
@@ -78,9 +91,9 @@ def show(
 
     The player keeps its place while the page reruns; with another result it stays at the same
     iteration where that still exists. ``iteration``, ``speed`` (one of SPEEDS), ``pace``
-    ("iterations" or "time"), ``at_events`` ("slow", "pause" or "play"), ``kind`` (one of
-    model.film.MARKS, or "any") and ``request`` (a label) are where it starts, as in a link; after
-    that they are the learner's. ``move_to`` moves it whenever it is another than before.
+    (PACES), ``at_events`` (AT_EVENTS), ``kind`` of moments to jump to (KINDS) and ``request`` (a
+    label) are where it starts, as in a link; what does not exist is left out. After that they are
+    the learner's. ``move_to`` moves it whenever it is another than before.
     ``language``, ``theme`` ("light", "dark", None: as the page) and ``lecture`` follow the page.
     ``title`` names downloaded files.
     A long film is sent in windows of ``window_bytes``; the player asks for the one it needs.
@@ -93,10 +106,10 @@ def show(
         "language": language if language in LANGUAGES else "en",
         "theme": theme,
         "iteration": iteration,
-        "speed": speed,
-        "pace": pace,
-        "at_events": at_events,
-        "kind": kind,
+        "speed": _one_of(SPEEDS, speed),
+        "pace": _one_of(PACES, pace),
+        "at_events": _one_of(AT_EVENTS, at_events),
+        "kind": _one_of(KINDS, kind),
         "request": request,
         "inspector": inspector,
         "lecture": lecture,
@@ -116,8 +129,8 @@ def show(
     view = found.view or {}
     return View(
         iteration=int(view.get("iteration", iteration or 0)),
-        speed=view.get("speed", speed or 1),
-        pace=view.get("pace", pace or "iterations"),
+        speed=view.get("speed", options["speed"] or 1),
+        pace=view.get("pace", options["pace"] or "iterations"),
         request=view.get("request", request),
     )
 
@@ -154,7 +167,7 @@ def compare(
         "language": language if language in LANGUAGES else "en",
         "theme": theme,
         "at_s": at_s,
-        "speed": speed,
+        "speed": _one_of(SPEEDS, speed),
         "film_s": film_s,
         "at_events": "play",
         "autoplay": autoplay,
@@ -177,7 +190,7 @@ def compare(
     view = found.view or {}
     return CompareView(
         at_s=float(view.get("at_s", at_s or 0.0)),
-        speed=view.get("speed", speed or 1),
+        speed=view.get("speed", options["speed"] or 1),
         pace=view.get("pace", "time"),
     )
 
@@ -188,6 +201,11 @@ def _wanted(state: Mapping[str, object], iteration: int | None) -> int:
     if wanted is None:
         wanted = (state.get("view") or {}).get("iteration", iteration)
     return int(wanted or 0)
+
+
+def _one_of(allowed: Sequence, value: object) -> object:
+    """A value from a link, None where there is no such choice."""
+    return value if value in allowed else None
 
 
 def _nothing() -> None:
