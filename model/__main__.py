@@ -10,12 +10,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from model import catalogue, export, recording
+from model import catalogue, codec, export, recording
 from model.errors import LabError
 from model.requests import Requests
 from model.scenario import Scenario, TraceReference
@@ -32,8 +31,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-    except json.JSONDecodeError as error:
-        print(f"The JSON is broken in line {error.lineno}: {error.msg}.", file=sys.stderr)
     except UnicodeDecodeError:
         print("The JSON is not UTF-8 text; save it as UTF-8.", file=sys.stderr)
     return 2
@@ -66,14 +63,14 @@ def _inputs(options: argparse.Namespace) -> tuple[Scenario, Requests | None]:
     if options.config is not None:
         if options.requests is None:
             raise LabError("requests_needed")
-        config = json.loads(options.config.read_text(encoding="utf-8"))
+        config = codec.parse_json(options.config.read_text(encoding="utf-8-sig"))
         trace = _read(options.requests)
         return recording.scenario_of(config, len(trace.requests)), trace.requests
     preset = catalogue.presets().get(options.scenario)
     if preset is not None:
         scenario = preset.scenario
     elif Path(options.scenario).suffix == ".json":
-        scenario = Scenario.from_json(Path(options.scenario).read_text(encoding="utf-8"))
+        scenario = Scenario.from_json(Path(options.scenario).read_text(encoding="utf-8-sig"))
     else:
         raise LabError(
             "not_a_choice_of_ids",
@@ -93,6 +90,10 @@ def _read(path: Path) -> Trace:
     trace = read_trace(path)
     for fault in trace.faults:
         print(f"{path.name}: {fault.sentence}", file=sys.stderr)
+    if trace.refused:
+        print(
+            f"{path.name}: {trace.refused:,} lines left out, {trace.kept:,} kept", file=sys.stderr
+        )
     return trace
 
 

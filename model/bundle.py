@@ -27,7 +27,7 @@ import numpy as np
 from model import checks
 from model.codec import parse_json
 from model.errors import LabError
-from model.requests import LABEL, LARGEST_TOKENS, Requests
+from model.requests import LABEL, LARGEST_TOKENS, REQUEST_ID, Requests
 from model.scenario import Scenario, TraceReference
 from model.trace_formats import shown
 from model.traces import LARGEST_TRACE
@@ -267,7 +267,7 @@ def _to_csv(requests: Requests) -> str:
     """Columns that say nothing but their default are left out."""
     n = len(requests)
     for label in requests.request_id:
-        if not LABEL.fullmatch(label):
+        if not REQUEST_ID.fullmatch(label):
             raise LabError("bundle_label", column="request_id", value=shown(label))
     columns: dict[str, Iterable[object]] = {
         "arrival_s": _times(requests.arrival_s),
@@ -323,7 +323,7 @@ def _from_csv(text: str, about: object) -> Requests:
         columns["request_class"] = _read("request_class", cells["request_class"], place.__getitem__)
     if "request_id" in cells:
         for label in cells["request_id"]:
-            if not LABEL.fullmatch(label):
+            if not REQUEST_ID.fullmatch(label):
                 raise LabError("bundle_label", column="request_id", value=shown(label))
         columns["request_id"] = cells["request_id"]
     return Requests.from_columns(

@@ -15,8 +15,12 @@ def number(field: str, value: object, low: float, high: float) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise LabError("not_a_number", field=field, value=value)
-    if not math.isfinite(value):
-        raise LabError("not_finite", field=field, value=value)
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an int that no float can hold
+        finite = False
+    if not finite:
+        raise LabError("not_finite", field=field, value=str(value)[:40])
     if not low <= value <= high:
         low, high = (int(bound) if bound == int(bound) else bound for bound in (low, high))
         raise LabError("out_of_range", field=field, value=value, low=low, high=high)
@@ -29,7 +33,8 @@ def whole_number(field: str, value: object, low: int, high: int) -> None:
             raise LabError("not_a_whole_number", field=field, value=value)
         raise LabError("not_a_number", field=field, value=value)
     if not low <= value <= high:
-        raise LabError("out_of_range", field=field, value=value, low=low, high=high)
+        shown = value if abs(value) < 10**40 else f"{str(value)[:40]}…"
+        raise LabError("out_of_range", field=field, value=shown, low=low, high=high)
 
 
 def choice(field: str, value: object, choices: Iterable[str]) -> None:

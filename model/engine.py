@@ -9,24 +9,22 @@ are joined, so both ways give the same bits.
 from __future__ import annotations
 
 from array import array
-from itertools import accumulate
 
-import numpy as np
-
+from model.errors import LabError
 from model.events import EVENT, REASON
 from model.iteration_time import IterationCost
 from model.schedulers.base import Decision
 from model.state import CANCELLED, FINISHED, EngineState
+from model.stretch import Work, blocks_ahead, end_times, most_iterations
 
 TOLERANCE_S = 1e-9  # two times closer than this are the same moment
-SCALAR_ITERATIONS = 24  # below this a Python loop is faster than NumPy calls; same bits
 MANY_EVICTIONS = 20  # without progress, for every piece of work: a circle
+MOST_ITERATIONS = 5_000_000  # of an engine: what memory and patience hold
 CHUNK_ITERATIONS = 256  # most iterations of equal prefill chunks joined at once
 
 FINISH, FIRST_TOKEN, CANCEL = EVENT["finish"], EVENT["first_token"], EVENT["cancel"]
 
-STRETCH_FIELDS = (
-    "iterations",
+CONSTANT_FIELDS = (  # the same in every iteration of a stretch
     "decode_requests",
     "prefill_requests",
     "prefill_tokens",
@@ -36,6 +34,10 @@ STRETCH_FIELDS = (
     "running",
     "swapped",
     "swapped_blocks",
+)
+STRETCH_FIELDS = (
+    "iterations",
+    *CONSTANT_FIELDS,
     "attention_pairs",
     "attention_pairs_step",
     "kv_tokens_read",
@@ -142,24 +144,27 @@ class Engine:
                 self.stuck = True
                 return
             else:
-                short = state.refusal == REASON["no_budget"]
-                self._give_up("exceeds_budget" if short else "never_fits")
+                self._give_up_on_next()
             victims = decision.preempted or decision.swapped_out
             if victims and self._goes_round_in_circles(len(victims)):
-                self._give_up("livelock", victims[-1])
+                self._give_up(victims[-1], "livelock")
             if stop_at_end and state.ended:
                 return
 
-    def _give_up(self, reason: str, request: int | None = None) -> None:
-        """Refuse for good the given request, or the one that would have to come next.
-
-        Where nothing runs, nothing will arrive and the head still cannot join, it never will.
-        """
+    def _give_up_on_next(self) -> None:
+        """Nothing runs, nothing will arrive, and still the next request cannot join."""
         state = self.state
-        if request is None:
-            request = next(iter(state.swapped)) if state.swapped else state.waiting.head()
+        if state.swapped:
+            self._give_up(next(iter(state.swapped)), "never_returns")
+        else:
+            short_of_tokens = state.refusal == REASON["no_budget"]
+            reason = "exceeds_budget" if short_of_tokens else "never_fits"
+            self._give_up(state.waiting.head(), reason)
+
+    def _give_up(self, request: int, reason: str) -> None:
+        """Refuse a request for good that has been in the system."""
         self._forget(request)
-        state.reject(request, REASON[reason])
+        self.state.reject(request, REASON[reason])
 
     def _goes_round_in_circles(self, evictions: int) -> bool:
         """Do requests keep evicting each other although none of them gets any further?
@@ -193,7 +198,7 @@ class Engine:
         state = self.state
         decoding = state.decoding if decision.decodes else 0
         context = state.context_sum + decoding if decoding else 0
-        if decision.skipped:
+        if decoding and decision.skipped:
             decoding -= len(decision.skipped)
             context -= sum(state.context(r) + 1 for r in decision.skipped)
         tokens, pairs, reads = decoding, context, context
@@ -229,18 +234,15 @@ class Engine:
             pairs_step += rows
             reads_step += rows
 
-        used = state.kv_blocks - state.free
-        blocks = [used]
+        work = Work(tokens, pairs, pairs_step, reads, reads_step, decision.swapped_blocks)
         if joined > 1:
-            blocks = self._blocks_ahead(decision, joined, used)
-            joined = len(blocks)
-        start_s = state.clock_s
-        ends = self._pass_time(
-            joined, limit_s, tokens, pairs, pairs_step, reads, reads_step, decision.swapped_blocks
-        )
+            joined = min(joined, most_iterations(self.cost, work, state.clock_s, limit_s))
+        blocks = blocks_ahead(state, decision, joined)
+        self.iteration_time_calls += 1
+        ends = end_times(self.cost, work, state.clock_s, len(blocks), limit_s)
         joined = len(ends)
 
-        self.stretch_start_s.append(start_s)
+        self.stretch_start_s.append(state.clock_s)
         self.end_s.extend(ends)
         self.blocks_used.extend(blocks[:joined] if joined < len(blocks) else blocks)
         self.stretches.extend(
@@ -264,7 +266,7 @@ class Engine:
         )
         if decision.changes_queues:
             self._write_moves(decision)
-        self._account(decision, joined, decoding, blocks[joined - 1] - used)
+        self._account(decision, joined, decoding, blocks[joined - 1] - blocks[0])
 
     def _joinable(self, decision: Decision) -> int:
         """For how many iterations the decision may stand, blocks and clock aside."""
@@ -277,87 +279,6 @@ class Engine:
                 left = state.known[request] - state.computed[request] - 1
                 joined = min(joined, max(1, left // size), CHUNK_ITERATIONS)
         return joined
-
-    def _blocks_ahead(self, decision: Decision, joined: int, used: int) -> list[int]:
-        """Blocks used after each of the next iterations, cut before they run short."""
-        state = self.state
-        if state.policy.reserves:
-            return [used] * joined
-        limit = state.kv_blocks
-        steps = [0] * (joined - 1)
-        if decision.decodes:
-            cycle = state.demand_cycle()
-            whole, rest = divmod(joined, state.block_size)
-            steps = (cycle * whole + cycle[:rest])[1:]
-            limit -= state.policy.needs_free_block
-        for request, size in decision.chunks:
-            held, total = state.held[request], state.computed[request] + size
-            for i in range(joined - 1):
-                total += size
-                need = state.blocks_for(total) - held
-                if need > 0:
-                    steps[i] += need
-                    held += need
-        ahead = list(accumulate(steps, initial=used))
-        if ahead[-1] > limit:
-            ahead = ahead[: max(1, _first_above(ahead, limit))]
-        return ahead
-
-    def _pass_time(
-        self,
-        joined: int,
-        limit_s: float,
-        tokens: int,
-        pairs: int,
-        pairs_step: int,
-        reads: int,
-        reads_step: int,
-        swapped_blocks: int,
-    ) -> list[float]:
-        """End times of up to `joined` iterations; only the last may end at or after `limit_s`."""
-        self.iteration_time_calls += 1
-        cost = self.cost
-        clock = self.state.clock_s
-        weights = cost.weights_s(tokens)
-        other = cost.fixed_s + cost.token_s * tokens + cost.swapped_block_s * swapped_blocks
-        by_tokens = cost.compute_token_s * tokens
-        per_pair, per_read = cost.compute_pair_s, cost.kv_token_read_s
-        ends: list[float] = []
-        for _ in range(min(joined, SCALAR_ITERATIONS)):
-            compute = by_tokens + per_pair * pairs
-            memory = weights + per_read * reads
-            clock = clock + ((compute if compute > memory else memory) + other)
-            ends.append(clock)
-            if clock >= limit_s:
-                return ends
-            pairs += pairs_step
-            reads += reads_step
-        left = joined - len(ends)
-        while left:
-            # Durations never shrink inside a stretch, so the present one bounds how many fit.
-            duration = clock - (ends[-2] if len(ends) > 1 else self.state.clock_s)
-            fit = left
-            if limit_s < float("inf") and duration > 0:
-                fit = min(left, int((limit_s - clock) / duration) + 2)
-            step = np.arange(fit)
-            durations = (
-                np.maximum(
-                    by_tokens + per_pair * (pairs + pairs_step * step),
-                    weights + per_read * (reads + reads_step * step),
-                )
-                + other
-            )
-            durations[0] = clock + durations[0]
-            clocks = np.add.accumulate(durations)
-            stop = int(np.searchsorted(clocks, limit_s)) + 1
-            ends.extend(clocks[:stop].tolist())
-            if stop <= fit:
-                return ends
-            clock = ends[-1]
-            left -= fit
-            pairs += pairs_step * fit
-            reads += reads_step * fit
-        return ends
 
     def _write_moves(self, decision: Decision) -> None:
         moved, iteration = self.moved, self.state.iteration
@@ -378,6 +299,8 @@ class Engine:
         state = self.state
         first = state.iteration
         state.iteration += joined
+        if state.iteration > MOST_ITERATIONS:
+            raise LabError("too_many_iterations", limit=MOST_ITERATIONS)
         state.clock_s = self.end_s[-1]
         if decoding:
             state.tick += joined
@@ -460,11 +383,3 @@ class Engine:
                 self.state.release(request)
             self._finished_rows = []
             self._finished_rows_context = 0
-
-
-def _first_above(sorted_values: list[int], limit: int) -> int:
-    """Index of the first value above `limit`."""
-    for i, value in enumerate(sorted_values):
-        if value > limit:
-            return i
-    return len(sorted_values)

@@ -82,6 +82,10 @@ MESSAGES: dict[str, str] = {
     "hint_device": "choose a GPU with more memory",
     # JSON of a scenario
     "requests_needed": "A recording's config says nothing of its requests; give --requests FILE.",
+    "max_model_len_needed": "{policy} reserves memory for the longest request, and nothing says "
+    "how long that is; set memory.max_model_len.",
+    "too_many_iterations": "The run has more than {limit:,} iterations and was stopped; use fewer "
+    "requests or shorter answers.",
     "json_syntax": "This is not JSON ({reason}); correct it or export the scenario again.",
     "json_type": "{field} should be {expected}, not {found}.",
     "json_unknown_key": "{field} is not known; allowed here: {allowed}.",
@@ -111,7 +115,7 @@ MESSAGES: dict[str, str] = {
     "bundle_trace_differs": "The trace {name!r} has {expected:,} requests and there are {found:,}; "
     "use the requests that belong to this scenario.",
     "bundle_label": "{column} {value!r} could run as a formula or has odd characters; give it "
-    "a name of letters, digits, spaces and . # / + -, 64 at most.",
+    "a name of letters, digits and . # / + -, 64 at most.",
     "bundle_columns": "The first line of requests.csv must name arrival_s, prompt_tokens and "
     "output_tokens, and may name others of: {columns}.",
     "bundle_row": "requests.csv, line {line:,}: it must have {expected:,} values; download the "

@@ -31,7 +31,8 @@ REASONS = (
     "after_preemption",  # this iteration preempted, so it admits nobody
     "swapped_first",  # swapped-out requests come back before new ones are admitted
     "batch_running",  # a static batch admits nobody until it is empty
-    "never_fits",  # needs more KV blocks than the pool has
+    "never_fits",  # needs more KV blocks than the pool can ever give it
+    "never_returns",  # swapped out with more prompt left than an iteration's token budget
     "livelock",  # evicted again and again without ever getting further
     "exceeds_context",  # prompt + output is longer than max_model_len
     "exceeds_budget",  # an unchunked prompt longer than the token budget

@@ -120,7 +120,7 @@ class Linear(IterationTime):
         for key in ("base_s", "per_scheduled_token_s", "per_swapped_block_s"):
             checks.number(f"clock.{key}", getattr(self, key), 0.0, LONGEST_S)
         # A clock that stands still would let a request arrive, run and end at one moment.
-        if self.base_s == 0 == self.per_scheduled_token_s:
+        if self.base_s + self.per_scheduled_token_s < 1e-9:
             checks.number("clock.base_s", self.base_s, 1e-9, LONGEST_S)
 
     def cost(self, model, device, memory, tensor_parallel) -> IterationCost:

@@ -22,7 +22,7 @@ from model.scenario import Scenario, TraceReference
 from model.schedulers import POLICIES, Scheduler
 from model.workload import Arrivals, Lengths, Workload
 
-__all__ = ["RATE", "Parameter", "replace_at", "sweepable", "value_at", "with_policy"]
+__all__ = ["RATE", "Parameter", "described", "replace_at", "sweepable", "value_at", "with_policy"]
 
 RATE = "workload.rate_per_s"
 """Path of a parameter that is no field: requests/s of all streams together, shares kept."""
@@ -69,10 +69,11 @@ _SMALL_NUMBERS = (1, 2, 4, 8, 16, 32)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter that a sweep can vary.
+    """One parameter that a sweep can vary, or that a form can ask for.
 
     ``kind`` is "whole", "number", "flag" or "choice". ``low`` and ``high`` are the limits of its
-    own check (None where there is none), ``current`` its value now (None: left open).
+    own check (None where there is none), ``current`` its value now (None: left open, which only
+    an ``optional`` one can be).
     ``suggested`` are values around it for which the scenario can run, ascending or in the order
     of the choices; for a choice ``choices`` are all of them.
     """
@@ -84,6 +85,7 @@ class Parameter:
     high: float | None = None
     suggested: tuple = ()
     choices: tuple[str, ...] = ()
+    optional: bool = False
 
 
 def value_at(scenario: Scenario, path: str) -> object:
@@ -153,6 +155,25 @@ def sweepable(scenario: Scenario) -> tuple[Parameter, ...]:
     found = list(_walk(scenario, scenario, ""))
     if any(stream.arrivals.kind in OPEN_LOOP for stream in _streams(scenario)):
         found.insert(0, _rate_parameter(scenario))
+    return tuple(found)
+
+
+def described(owner: object, prefix: str = "") -> tuple[Parameter, ...]:
+    """The fields of a policy, clock, memory or stream with their kinds, limits and choices.
+
+    Quick, because no value is tried: ``suggested`` stays empty. Fields of nested objects follow
+    under their dotted path. Left out are free texts, tables, and what the kind does not use.
+    """
+    used = _USED_BY_KIND.get(type(owner), {}).get(getattr(owner, "kind", None))
+    found: list[Parameter] = []
+    for name, hint in _fields(owner).items():
+        value = getattr(owner, name)
+        if used is not None and name not in used | _ALWAYS_USED:
+            continue
+        if dataclasses.is_dataclass(value):
+            found += described(value, f"{prefix}{name}.")
+        elif (parameter := _without_suggestions(owner, name, hint, prefix + name)) is not None:
+            found.append(parameter)
     return tuple(found)
 
 
@@ -289,7 +310,7 @@ def _walk(scenario: Scenario, owner: object, prefix: str) -> Iterator[Parameter]
             if not isinstance(value, TraceReference):
                 yield from _walk(scenario, value, path + ".")
         else:
-            parameter = _leaf(scenario, owner, name, _without_none(hint), path)
+            parameter = _leaf(scenario, owner, name, hint, path)
             if parameter is not None and len(parameter.suggested) > 1:
                 yield parameter
 
@@ -297,27 +318,38 @@ def _walk(scenario: Scenario, owner: object, prefix: str) -> Iterator[Parameter]
 def _leaf(
     scenario: Scenario, owner: object, name: str, hint: object, path: str
 ) -> Parameter | None:
-    current = getattr(owner, name)
-    if hint is bool:
-        return Parameter(path, "flag", current, suggested=_valid(scenario, path, (False, True)))
-    if hint is str:
+    found = _without_suggestions(owner, name, hint, path)
+    if found is None:
+        return None
+    if found.kind == "flag":
+        return replace(found, suggested=_valid(scenario, path, (False, True)))
+    if found.kind == "choice":
+        return replace(found, suggested=_valid(scenario, path, found.choices))
+    current = found.current
+    effective = _effective(scenario, path) if current is None else current
+    candidates = _candidates(name, effective, found.low, found.high)
+    if found.kind == "whole" or name.endswith("tokens"):
+        candidates = [round(value) for value in candidates]
+    return replace(found, suggested=_valid(scenario, path, sorted(set(candidates))))
+
+
+def _without_suggestions(owner: object, name: str, hint: object, path: str) -> Parameter | None:
+    """A field with its kind, limits and choices; None for free text and for tables."""
+    inner, current = _without_none(hint), getattr(owner, name)
+    optional = inner is not hint
+    if inner is bool:
+        return Parameter(path, "flag", current, optional=optional)
+    if inner is str:
         choices = _refusal(owner, name, "\0").get("choices")
         if not isinstance(choices, str):
-            return None  # free text
+            return None
         names = tuple(choices.split(", "))
-        offered = _valid(scenario, path, names)
-        return Parameter(path, "choice", current, suggested=offered, choices=names)
-    if hint not in (int, float):
+        return Parameter(path, "choice", current, choices=names, optional=optional)
+    if inner not in (int, float):
         return None
-    limits = _refusal(owner, name, -(2**62) if hint is int else -1e300)
-    low, high = limits.get("low"), limits.get("high")
-    effective = _effective(scenario, path) if current is None else current
-    candidates = _candidates(name, effective, low, high)
-    if hint is int or name.endswith("tokens"):
-        candidates = [round(value) for value in candidates]
-    suggested = _valid(scenario, path, sorted(set(candidates)))
-    kind = "whole" if hint is int else "number"
-    return Parameter(path, kind, current, low, high, suggested)
+    limits = _refusal(owner, name, -(2**62) if inner is int else -1e300)
+    kind = "whole" if inner is int else "number"
+    return Parameter(path, kind, current, limits.get("low"), limits.get("high"), optional=optional)
 
 
 def _refusal(owner: object, name: str, absurd: object) -> dict[str, object]:

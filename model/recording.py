@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,6 +36,8 @@ ITERATION_COLUMNS = (
     "cancelled",
 )
 _MEMORY_KEYS = ("kv_blocks", "block_size", "max_model_len", "num_cpu_blocks")
+_PARTS = ("policy", "scheduler", "iteration_time")
+_ROWS_AT_ONCE = 5_000
 _NO_FILE = "0" * 64
 
 
@@ -44,13 +47,18 @@ def scenario_of(config: Mapping, n_requests: int = 1) -> Scenario:
     Raises LabError unknown_choice, json_type, json_unknown_key or the sentence of the setting that
     is wrong.
     """
-    policy_name = _object("config", config).get("policy")
+    config = _object("config", config)
+    _require_known("config", config, (*_PARTS, "recorded_from"))
+    for part in _PARTS:
+        if part not in config:
+            raise LabError("json_missing_key", field=f"config.{part}")
+    policy_name = config["policy"]
     checks.choice("policy", policy_name, POLICIES)
     policy_type = POLICIES[policy_name]
-    settings = _object("scheduler", config.get("scheduler", {}))
+    settings = _object("scheduler", config["scheduler"])
     memory = {key: settings.pop(key) for key in _MEMORY_KEYS if key in settings}
     _require_known("scheduler", settings, [f.name for f in fields(policy_type)] + [*_MEMORY_KEYS])
-    clock = _object("iteration_time", config.get("iteration_time", {}))
+    clock = _object("iteration_time", config["iteration_time"])
     _require_known("iteration_time", clock, [f.name for f in fields(Linear)])
     return Scenario(
         workload=TraceReference("recording", _NO_FILE, max(1, n_requests)),
@@ -86,24 +94,18 @@ def load(config: Mapping, rows: Sequence[Mapping[str, object]]) -> tuple[Scenari
 
 def iteration_rows(result: SimulationResult) -> Iterator[dict[str, object]]:
     """The iterations in the recordings' form, request ids as text, times to the microsecond."""
-    ids = result.inputs.request_id
     n = len(result.iterations["start_s"])
-    scheduled = result.scheduled()
-    names = [
-        f"{ids[r]}:{t}" for r, t in zip(scheduled["request"], scheduled["tokens"], strict=True)
-    ]
-    bounds = np.searchsorted(scheduled["row"], np.arange(n + 1))
     moves = {
         name: _by_row(result, name, n) for name in ("preempt", "swap_out", "swap_in", "cancel")
     }
     cached = _by_row(result, "admit", n, with_tokens=True)
     columns = result.iterations
-    for i in range(n):
+    for i, scheduled in enumerate(_scheduled(result, n)):
         yield {
             "iteration": int(columns["iteration"][i]),
             "start_s": round(float(columns["start_s"][i]), 6),
             "end_s": round(float(columns["end_s"][i]), 6),
-            "scheduled": " ".join(names[bounds[i] : bounds[i + 1]]),
+            "scheduled": scheduled,
             "preempted": " ".join(moves["preempt"].get(i, ())),
             "blocks_used": int(columns["blocks_used"][i]),
             "waiting": int(columns["waiting"][i]),
@@ -113,6 +115,19 @@ def iteration_rows(result: SimulationResult) -> Iterator[dict[str, object]]:
             "cached": " ".join(cached.get(i, ())),
             "cancelled": " ".join(moves["cancel"].get(i, ())),
         }
+
+
+def _scheduled(result: SimulationResult, n: int) -> Iterator[str]:
+    """ "request:tokens" of everybody in each iteration; made in blocks, to bound the memory."""
+    ids = result.inputs.request_id
+    for first in range(0, n, _ROWS_AT_ONCE):
+        end = min(n, first + _ROWS_AT_ONCE)
+        columns = result.scheduled(first, end)
+        pairs = zip(columns["request"].tolist(), columns["tokens"].tolist(), strict=True)
+        names = [f"{ids[request]}:{tokens}" for request, tokens in pairs]
+        bounds = np.searchsorted(columns["row"], np.arange(first, end + 1))
+        for start, stop in pairwise(bounds.tolist()):
+            yield " ".join(names[start:stop])
 
 
 def _by_row(

@@ -14,7 +14,10 @@ LARGEST_TOKENS = 10_000_000
 """No prompt or answer is longer; keeps sums of tokens far from the end of an int64."""
 
 LABEL = re.compile(r"[\w.][\w.#/+ -]{0,63}|-\d{1,18}")
-"""Names of requests and classes: what a spreadsheet never takes for a formula."""
+"""Names of classes: what a spreadsheet never takes for a formula."""
+
+REQUEST_ID = re.compile(r"[\w.][\w.#/+-]{0,63}|-\d{1,18}")
+"""Names of requests: as above, and without spaces, which separate them in exports."""
 
 _INTEGER_COLUMNS = {  # column: (default, lowest, highest)
     "prompt_tokens": (None, 1, LARGEST_TOKENS),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.engine import STRETCH_FIELDS, Engine
+from model.engine import CONSTANT_FIELDS, STRETCH_FIELDS, Engine
 from model.events import EVENT, EVENTS, REASONS
 from model.iteration_time import IterationCost
 from model.requests import Requests
@@ -91,16 +91,21 @@ class SimulationResult:
         """Every gap between two output tokens of a request (seconds), and the request's row."""
         return self._itl
 
-    def scheduled(self) -> Columns:
+    def scheduled(self, first: int = 0, end: int | None = None) -> Columns:
         """Who ran when: one row per request and iteration (row, request, tokens), by iteration.
 
-        As large as the whole schedule; for exports and pictures of short runs.
+        Of the iteration rows from `first` to before `end`; the whole schedule of a long run is as
+        large as all its tokens.
         """
         chunks, decodes = self.chunks, self.decodes
-        n = chunks["iterations"]
-        length = decodes["end_tick"] - decodes["first_tick"]
-        ticks = self.tick_rows[_ranges(decodes["first_tick"], length)]
-        row = np.concatenate((_ranges(chunks["row"], n), ticks))
+        end = len(self.iterations["start_s"]) if end is None else end
+        start = np.clip(chunks["row"], first, end)
+        n = np.clip(chunks["row"] + chunks["iterations"], first, end) - start
+        bounds = np.searchsorted(self.tick_rows, (first, end))
+        tick = np.clip(decodes["first_tick"], *bounds)
+        length = np.clip(decodes["end_tick"], *bounds) - tick
+        ticks = self.tick_rows[_ranges(tick, length)]
+        row = np.concatenate((_ranges(start, n), ticks))
         request = np.concatenate(
             (np.repeat(chunks["request"], n), np.repeat(decodes["request"], length))
         )
@@ -175,9 +180,9 @@ def _engine_columns(engine: Engine) -> dict:
         "start_s": start_s,
         "end_s": end_s,
     }
-    for name in STRETCH_FIELDS[1:10]:
+    # What swaps or pads prompts stands for one iteration, so repeating these columns is right.
+    for name in CONSTANT_FIELDS:
         iterations[name] = column(name)
-    # Swapped blocks and padded prompts belong to the first iteration of their stretch only.
     iterations["tokens"] = sum(
         iterations[name]
         for name in ("decode_requests", "prefill_tokens", "recompute_tokens", "padding_tokens")

@@ -126,6 +126,8 @@ class Scenario:
         if model is not None:
             _check_sharing(model, gpus)
             _check_context_of_model(model, self.memory)
+        if self.policy.needs_max_model_len and self.max_model_len() is None:
+            raise LabError("max_model_len_needed", policy=self.policy.name)
         capacity = self.kv_capacity()
         kv_cache.check_context(capacity, model, device, self.memory, gpus)
         if device is not None:

@@ -19,8 +19,8 @@ from array import array
 from model.errors import LabError
 from model.events import EVENT, EventLog
 from model.prefix_cache import PrefixCache
+from model.requests import Requests
 from model.schedulers.base import Scheduler
-from model.workload import Requests
 
 UNFINISHED, FINISHED, REJECTED, CANCELLED = range(4)
 STATUS = ("unfinished", "finished", "rejected", "cancelled")
@@ -101,9 +101,9 @@ class EngineState:
         """KV blocks that hold `tokens` tokens."""
         return -(-tokens // self.block_size)
 
-    def decode_demand(self, ahead: int = 0) -> int:
-        """Blocks the decodes ask for `ahead` ticks from now."""
-        return self._phase[-(self.tick + ahead) % self.block_size]
+    def decode_demand(self) -> int:
+        """Blocks the decodes ask for in this tick."""
+        return self._phase[-self.tick % self.block_size]
 
     def demand_cycle(self) -> list[int]:
         """:meth:`decode_demand` for the next `block_size` ticks."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from model.requests import LABEL, LARGEST_TOKENS
+from model.requests import LABEL, LARGEST_TOKENS, REQUEST_ID
 
 LARGEST_S = 10**9
 """Trace times beyond 31 years from the file's zero are faults."""
@@ -165,7 +165,7 @@ def _own(cells: Mapping[str, str]) -> Row:
     if row.shared and row.group < 0:
         raise BadRow("trace_prefix_group", value=row.shared)
     row.label = cells.get("request_id") or None
-    if row.label is not None and _label(row.label) is None:
+    if row.label is not None and not REQUEST_ID.fullmatch(row.label):
         row.notes.append(BadRow("trace_label", value=shown(row.label)))
         row.label = None
     if text := cells.get("request_class"):

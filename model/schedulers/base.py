@@ -91,6 +91,11 @@ class Scheduler:
     max_num_seqs: int = 256
 
     @property
+    def needs_max_model_len(self) -> bool:
+        """True if the policy cannot work without a context limit."""
+        return False
+
+    @property
     def tokens_per_iteration(self) -> int | None:
         """Most tokens that one iteration computes; None where there is no such budget."""
         return None
@@ -126,6 +131,11 @@ class Scheduler:
         shortage of blocks, so a decision that moved nobody can stand until then.
         """
         return 1 if decision.changes_queues else UNBOUNDED
+
+
+def watermark_blocks(watermark: float, kv_blocks: int) -> int:
+    """KV blocks that an admission leaves free, rounded down as the engines do."""
+    return int(watermark * kv_blocks)
 
 
 POLICIES: dict[str, type[Scheduler]] = {}

@@ -28,13 +28,20 @@ class Orca(ReservingScheduler):
     """
 
     name: ClassVar[str] = "orca"
-    source: ClassVar[str] = "Sarathi-Serve repository (Orca rule), recorded schedules"
+    source: ClassVar[str] = (
+        "Sarathi-Serve repository (Orca rule), recorded schedules; pow2 and oracle modelled from "
+        "source"
+    )
 
     reserve: str = "max"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.choice("reserve", self.reserve, ("max", "pow2", "oracle"))
+
+    @property
+    def needs_max_model_len(self) -> bool:
+        return self.reserve == "max"
 
     def tokens_reserved(self, state: EngineState, request: int) -> int:
         if self.reserve == "max":

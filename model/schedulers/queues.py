@@ -1,14 +1,46 @@
-"""The two kinds of waiting queue: first come first served, and by priority."""
+"""The kinds of waiting queue: first come first served, by priority, and sorted only at times."""
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from bisect import insort_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 
-class FcfsQueue(deque):
-    """Requests in order of arrival; a preempted one goes back to the front."""
+class FcfsQueue(OrderedDict):
+    """Requests in order of arrival, a preempted one in front; everything in constant time."""
+
+    def head(self) -> int:
+        """The next request; StopIteration when empty."""
+        return next(iter(self))
+
+    def push(self, request: int) -> None:
+        """Add a new arrival at the tail."""
+        self[request] = None
+
+    def push_back_preempted(self, request: int) -> None:
+        """Put a preempted request in front of everybody."""
+        self[request] = None
+        self.move_to_end(request, last=False)
+
+    def take(self) -> int:
+        """Remove and return the head."""
+        return self.popitem(last=False)[0]
+
+    def remove(self, request: int) -> None:
+        """Remove a request from anywhere; KeyError when it is not there."""
+        del self[request]
+
+
+class LateSortedQueue(list):
+    """V0's priority queue: arrivals stand unsorted at the tail until somebody sorts the queue."""
+
+    def __init__(self, rank: Callable[[int], tuple]) -> None:
+        super().__init__()
+        self._rank = rank
+        self._unsorted_tail = 0
+        self._unsorted_front = False
 
     def head(self) -> int:
         """The next request; IndexError when empty."""
@@ -17,14 +49,39 @@ class FcfsQueue(deque):
     def push(self, request: int) -> None:
         """Add a new arrival at the tail."""
         self.append(request)
+        self._unsorted_tail += 1
 
     def push_back_preempted(self, request: int) -> None:
         """Put a preempted request in front of everybody."""
-        self.appendleft(request)
+        self.insert(0, request)
+        self._unsorted_front = True
 
     def take(self) -> int:
         """Remove and return the head."""
-        return self.popleft()
+        self._unsorted_tail = min(self._unsorted_tail, len(self) - 1)
+        return self.pop(0)
+
+    def remove(self, request: int) -> None:
+        """Remove a request from anywhere; ValueError when it is not there."""
+        super().remove(request)
+        self._unsorted_front = True
+
+    def sort_by_rank(self) -> bool:
+        """Sort by rank, equal ranks in their order; False if everything stood in order already.
+
+        Arrivals are put where they belong one by one, so that a long queue is not sorted for each.
+        """
+        before = self[0] if self else None
+        if self._unsorted_front:
+            self.sort(key=self._rank)
+        elif self._unsorted_tail:
+            arrivals = self[len(self) - self._unsorted_tail :]
+            del self[len(self) - self._unsorted_tail :]
+            for request in arrivals:
+                insort_right(self, request, key=self._rank)
+        changed = self._unsorted_front or self._unsorted_tail > 0
+        self._unsorted_front, self._unsorted_tail = False, 0
+        return changed and before != self[0]
 
 
 class PriorityQueue:

@@ -18,9 +18,13 @@ class ReservingScheduler(Scheduler):
 
     reserves: ClassVar[bool] = True
 
+    @property
+    def needs_max_model_len(self) -> bool:
+        return True
+
     def tokens_reserved(self, state: EngineState, request: int) -> int:
         """Tokens for which a request reserves KV: the longest sequence that the engine serves."""
-        return state.max_model_len or state.last_token[request]
+        return state.max_model_len
 
     def blocks_for_life(self, state: EngineState, request: int) -> int:
         return state.blocks_for(self.tokens_reserved(state, request))

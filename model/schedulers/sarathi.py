@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from model import checks
 from model.events import REASON
 from model.schedulers.append_slot import all_decodes_have_slots, serve_decodes
-from model.schedulers.base import MOST_TOKENS, Decision, Scheduler, register
+from model.schedulers.base import MOST_TOKENS, Decision, Scheduler, register, watermark_blocks
 
 if TYPE_CHECKING:
     from model.state import EngineState
@@ -46,13 +46,14 @@ class Sarathi(Scheduler):
     def reject_reason(self, state: EngineState, request: int) -> int:
         reason = super().reject_reason(state, request)
         if not reason:
-            keep = int(self.watermark * state.kv_blocks)
+            keep = watermark_blocks(self.watermark, state.kv_blocks)
             if state.blocks_for(state.prompt[request]) > state.kv_blocks - keep:
                 return REASON["never_fits"]
         return reason
 
     def decide(self, state: EngineState, decision: Decision) -> None:
         lacking: dict[int, int] = {}  # victims of this iteration -> prompt tokens they lacked
+        # Only a clock that feeds prompts token by token lets a later prompt end before an earlier.
         if state.prefilling and not state.prefills_are_last():
             state.put_decodes_first()
         if all_decodes_have_slots(state):
@@ -83,7 +84,7 @@ class Sarathi(Scheduler):
     def _admit(
         self, state: EngineState, decision: Decision, budget: int, lacking: dict[int, int]
     ) -> None:
-        keep = int(self.watermark * state.kv_blocks)
+        keep = watermark_blocks(self.watermark, state.kv_blocks)
         while state.waiting:
             head = state.waiting.head()
             known = state.known[head]

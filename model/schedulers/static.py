@@ -29,7 +29,10 @@ class Static(ReservingScheduler):
     """
 
     name: ClassVar[str] = "static"
-    source: ClassVar[str] = "Sarathi-Serve repository (FasterTransformer rule), recorded schedules"
+    source: ClassVar[str] = (
+        "Sarathi-Serve repository (FasterTransformer rule), recorded schedules; padded rows "
+        "modelled from source"
+    )
 
     finished_rows: str = "removed"
 

@@ -6,6 +6,7 @@ schedules of that version decision by decision.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,8 +24,9 @@ from model.schedulers.base import (
     Decision,
     Scheduler,
     register,
+    watermark_blocks,
 )
-from model.schedulers.queues import FcfsQueue
+from model.schedulers.queues import FcfsQueue, LateSortedQueue
 
 if TYPE_CHECKING:
     from model.state import EngineState
@@ -41,7 +43,9 @@ class VllmV0(Scheduler):
     """
 
     name: ClassVar[str] = "vllm-v0"
-    source: ClassVar[str] = "vLLM 0.6.3.post1, recorded schedules"
+    source: ClassVar[str] = (
+        "vLLM 0.6.3.post1, recorded schedules; chunked prefill with swapping modelled from source"
+    )
     needs_free_block: ClassVar[bool] = True
 
     max_num_batched_tokens: int = 2048
@@ -57,6 +61,11 @@ class VllmV0(Scheduler):
         checks.choice("preemption_mode", self.preemption_mode, ("recompute", "swap"))
         checks.choice("queue_order", self.queue_order, ("fcfs", "priority"))
         checks.number("watermark", self.watermark, 0.0, 0.99)
+
+    def new_queue(self, rank: Callable[[int], tuple]) -> FcfsQueue | LateSortedQueue:
+        if self.queue_order == "fcfs" or self.enable_chunked_prefill:
+            return FcfsQueue()
+        return LateSortedQueue(lambda request: rank(request)[:2])
 
     @property
     def tokens_per_iteration(self) -> int:
@@ -93,20 +102,19 @@ class VllmV0(Scheduler):
 
     # -- admission -------------------------------------------------------------------------------
 
-    def _watermark_blocks(self, state: EngineState) -> int:
-        return int(self.watermark * state.kv_blocks)
-
     def _ignore_reason(self, state: EngineState, known: int) -> int:
         """Why a prompt of `known` tokens is dropped rather than left waiting, 0 if it is not."""
         if not self.enable_chunked_prefill and known > self.max_num_batched_tokens:
             return REASON["exceeds_budget"]
-        if state.kv_blocks - state.blocks_for(known) < self._watermark_blocks(state):
+        if state.kv_blocks - state.blocks_for(known) < watermark_blocks(
+            self.watermark, state.kv_blocks
+        ):
             return REASON["never_fits"]
         return 0
 
     def _admit(self, state: EngineState, decision: Decision, budget: int, seats: int) -> None:
         """Admit from the head of the queue until something is short."""
-        keep = self._watermark_blocks(state)
+        keep = watermark_blocks(self.watermark, state.kv_blocks)
         cap = state.prefill_token_cap
         while state.waiting:
             head = state.waiting.head()
@@ -173,7 +181,7 @@ class VllmV0(Scheduler):
         if state.waiting:
             head = state.waiting.head()
             known = state.known[head]
-            need = state.blocks_for(known) + self._watermark_blocks(state)
+            need = state.blocks_for(known) + watermark_blocks(self.watermark, state.kv_blocks)
             while order and rank(order[-1]) > rank(head):
                 seat = len(order) < self.max_num_seqs
                 if seat and need <= state.free and known <= self.max_num_batched_tokens:
@@ -182,9 +190,8 @@ class VllmV0(Scheduler):
                 state.drop(victim, REASON["outranked"], asking=head)
                 decision.preempted.append(victim)
                 state.waiting.push_back_preempted(victim)
-            in_order = FcfsQueue(sorted(state.waiting, key=rank))
-            decision.queue_changed |= in_order != state.waiting
-            state.waiting = in_order
+            if state.waiting.sort_by_rank():
+                decision.queue_changed = True
         state.running = dict.fromkeys(order)
 
     def _evict(self, state: EngineState, decision: Decision, victim: int, asking: int) -> None:
@@ -201,20 +208,25 @@ class VllmV0(Scheduler):
         for victim in victims:
             state.waiting.push_back_preempted(victim)
 
-    def _swap_in(self, state: EngineState, decision: Decision, budget: int, seats: int) -> None:
-        """Bring swapped requests back in swap-out order while blocks, tokens and slots last."""
-        keep = self._watermark_blocks(state)
+    def _swap_in(self, state: EngineState, decision: Decision, budget: int, seats: int) -> int:
+        """Bring swapped requests back in swap-out order while blocks, tokens and slots last.
+
+        What is left of a prompt comes back in one piece. Returns the budget left.
+        """
+        keep = watermark_blocks(self.watermark, state.kv_blocks)
         for request in list(state.swapped):
-            tokens = state.known[request] - state.computed[request]
+            left = state.known[request] - state.computed[request]
+            tokens = min(left, state.prefill_token_cap)
             need = state.blocks_for(state.known[request])
             if state.free - need < keep or tokens > budget or seats < 1:
-                return
+                break
             decision.swapped_blocks += state.swap_in(request)
             decision.swapped_in.append(request)
             if request in state.prefilling:
                 decision.chunks.append((request, tokens))
             budget -= tokens
             seats -= 1
+        return budget
 
     # -- chunked prefill -------------------------------------------------------------------------
 
@@ -228,8 +240,7 @@ class VllmV0(Scheduler):
             budget, not_reached = self._serve_in_order(state, decision)
         served = len(state.running) - len(not_reached)
         if state.swapped and not decision.preempted and not decision.swapped_out:
-            self._swap_in(state, decision, budget, self.max_num_seqs - served)
-            budget -= sum(state.known[r] - state.computed[r] for r in decision.swapped_in)
+            budget = self._swap_in(state, decision, budget, self.max_num_seqs - served)
             served += len(decision.swapped_in)
         if state.waiting:
             self._admit(state, decision, budget, self.max_num_seqs - served)
@@ -290,7 +301,8 @@ class VllmV0(Scheduler):
         state: EngineState, decision: Decision, not_reached: list[int], before: list[int]
     ) -> None:
         """The order in which V0 puts its running list together again after a chunked iteration."""
-        served = [r for r in before if r in state.running and r not in set(not_reached)]
+        behind = set(not_reached)
+        served = [r for r in before if r in state.running and r not in behind]
 
         def by_phase(requests: list[int]) -> list[int]:
             return [r for r in requests if r not in state.prefilling] + [

@@ -18,6 +18,7 @@ from model.schedulers.base import (
     Decision,
     Scheduler,
     register,
+    watermark_blocks,
 )
 from model.schedulers.queues import FcfsQueue, PriorityQueue
 
@@ -39,7 +40,7 @@ class VllmV1(Scheduler):
     """
 
     name: ClassVar[str] = "vllm-v1"
-    source: ClassVar[str] = "vLLM 0.33.0, recorded schedules"
+    source: ClassVar[str] = "vLLM 0.33.0, recorded schedules; watermark modelled from source"
 
     max_num_batched_tokens: int = 2048
     enable_chunked_prefill: bool = True
@@ -195,7 +196,7 @@ class VllmV1(Scheduler):
         if decision.preempted:
             state.refuse(head, AFTER_PREEMPTION)
             return
-        watermark_blocks = int(self.watermark * state.kv_blocks)
+        kept_free = watermark_blocks(self.watermark, state.kv_blocks)
         while waiting:
             head = waiting.head()
             if budget <= 0:
@@ -218,7 +219,7 @@ class VllmV1(Scheduler):
                 tokens = budget
             must_fit = known if self.scheduler_reserve_full_isl else cached + tokens
             need = state.blocks_for(must_fit) - len(hits) + unused
-            keep = watermark_blocks if decision.decodes or decision.chunks else 0
+            keep = kept_free if decision.decodes or decision.chunks else 0
             if need > state.free - keep:
                 state.refuse(head, NO_BLOCKS, blocks=need, tokens=tokens, tokens_free=budget)
                 return
