@@ -4,10 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.address import choice, open_address
+from ui.address import choice
 from ui.language import LANGUAGES, browser_language, set_language, t
 from ui.pages import navigation
-from ui.scenario import CHOICES, scenario_panel
+from ui.scenario import finish_panel, open_panel, scenario_panel
 from ui.theme import apply_style
 
 st.set_page_config(
@@ -18,15 +18,17 @@ st.set_page_config(
 
 with st.sidebar:
     apply_style()
-    open_address(("lang", *CHOICES))
-    heading = st.container()
-    panel = st.container()
-    language = choice(
-        "lang", "Language · 语言", tuple(LANGUAGES), browser_language(), LANGUAGES.get
-    )
-    set_language(language)
+    open_panel()
+    heading, languages = st.columns(2, vertical_alignment="center")
+    with languages:
+        set_language(
+            choice(
+                *("lang", "Language · 语言", tuple(LANGUAGES), browser_language(), LANGUAGES.get),
+                label_visibility="collapsed",
+            )
+        )
     heading.title(t("app.title"))
-    with panel:
-        scenario_panel()
+    place = scenario_panel()
 
 st.navigation(navigation(), position="top").run()
+finish_panel(place)

@@ -1,7 +1,8 @@
 """Simulations and figures kept for all sessions, found by the frozen scenario they belong to.
 
 The keys are scenarios, never arrays: a large array is hashed by a sample, so that two different
-ones can be taken for the same. What is kept is shared and must not be changed.
+ones can be taken for the same. Where the requests come from a file of this session, the hash of
+what it holds belongs to the key. What is kept is shared and must not be changed.
 """
 
 from __future__ import annotations
@@ -14,30 +15,52 @@ import streamlit as st
 
 from charts.timeline import Timeline, timeline
 from model import metrics
+from model.requests import Requests
 from model.result import SimulationResult
 from model.scenario import Scenario
 from model.simulator import simulate
 from ui.language import translator
+from ui.panel.uploads import requests_of
 
 __all__ = ["simulated", "summary", "timeline_figure"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
 def simulated(scenario: Scenario) -> SimulationResult:
-    """The result of a scenario; LabError where it cannot run."""
-    return simulate(scenario)
+    """The result of a scenario; LabError where it cannot run, or its file is not here."""
+    return _simulated(scenario, *_file(scenario))
+
+
+def summary(scenario: Scenario) -> Mapping[str, float]:
+    """The run of a scenario in numbers."""
+    return _summary(scenario, *_file(scenario))
+
+
+def timeline_figure(scenario: Scenario, language: str, theme: str) -> go.Figure:
+    """What happened over time in the run of a scenario."""
+    return _timeline_figure(scenario, *_file(scenario), language, theme)
+
+
+def _file(scenario: Scenario) -> tuple[str, Requests | None]:
+    """Hash and requests of the file that a scenario needs; requests are no part of a key."""
+    file = requests_of(scenario.workload)
+    return ("", None) if file is None else (file.digest, file.requests)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _simulated(scenario: Scenario, digest: str, _requests: Requests | None) -> SimulationResult:
+    return simulate(scenario, _requests)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def summary(scenario: Scenario) -> Mapping[str, float]:
-    """The run of a scenario in numbers."""
-    return metrics.summary(simulated(scenario))
+def _summary(scenario: Scenario, digest: str, _requests: Requests | None) -> Mapping[str, float]:
+    return metrics.summary(_simulated(scenario, digest, _requests))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def timeline_figure(scenario: Scenario, language: str, theme: str) -> go.Figure:
-    """What happened over time in the run of a scenario."""
-    result = simulated(scenario)
+def _timeline_figure(
+    scenario: Scenario, digest: str, _requests: Requests | None, language: str, theme: str
+) -> go.Figure:
+    result = _simulated(scenario, digest, _requests)
     window = metrics.steady_window(result.requests)
     data = Timeline(
         result,

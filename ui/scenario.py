@@ -1,93 +1,178 @@
-"""The scenario panel: what is simulated, chosen in the sidebar and carried by the address."""
+"""The scenario panel, and what pages ask of it: the scenario, its requests, Bs and Bd.
+
+The panel stands in the sidebar of every page. Its choices are codes in the address
+(:mod:`ui.address`, :mod:`ui.panel.link`), so that a link reproduces a page.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from model import catalogue
 from model.errors import LabError
-from model.kv_cache import TENSOR_PARALLEL_SIZES
+from model.requests import Requests
 from model.result import SimulationResult
-from model.scenario import Scenario
-from model.schedulers import POLICIES, Scheduler
-from ui.address import choice
-from ui.language import current_language, error_sentence, t, translator
-from ui.units import duration
+from model.scenario import Scenario, TraceReference
+from model.traces import Trace
+from ui.address import open_address
+from ui.engine import summary
+from ui.language import t
+from ui.panel import session
+from ui.panel.basic import basic_panel, preset_row, preset_select
+from ui.panel.choices import Choices, draft, is_static, with_basic
+from ui.panel.command import command_dialog
+from ui.panel.controls import toggle
+from ui.panel.expert import expert_panel
+from ui.panel.notes import Notes
+from ui.panel.share import bundle_upload, link_to, rebased, share_dialog
+from ui.panel.uploads import hold
+from ui.units import duration, significant
 
-__all__ = ["CHOICES", "current_scenario", "scenario_line", "scenario_panel", "with_choices"]
+__all__ = [
+    "choose_preset",
+    "current_requests",
+    "current_scenario",
+    "dynamic_batch",
+    "finish_panel",
+    "input_tokens",
+    "link_to_preset",
+    "measured_batch",
+    "open_panel",
+    "output_tokens",
+    "preset_name",
+    "scenario_line",
+    "scenario_panel",
+    "scenario_title",
+    "scenario_under",
+    "static_batch",
+    "use_trace",
+]
 
-CHOICES = ("preset", "policy", "hardware", "gpus", "model")
-"""The address parameters of the panel."""
-
-_STATE_KEY = "scenario"
+MOST_MEASURED = 5_000
+"""Requests up to which the panel simulates for a page that does not."""
 
 
-def scenario_panel() -> None:
-    """Draw the panel and note the scenario it describes for :func:`current_scenario`."""
-    presets = catalogue.presets()
-    words = translator(current_language())
-    st.subheader(t("panel.title"))
-    preset_id = choice(
-        "preset",
-        t("panel.preset"),
-        tuple(presets),
-        next(iter(presets)),
-        lambda name: words(f"preset.{name}"),
-        resets=CHOICES[1:],
-    )
-    preset = presets[preset_id].scenario
-    st.caption(t(f"preset.{preset_id}.about"))
-    policy = choice(
-        "policy",
-        t("panel.policy"),
-        tuple(POLICIES),
-        preset.policy.name,
-        lambda name: words(f"policy.{name}"),
-        help=t("panel.policy.help"),
-    )
-    devices, models = catalogue.devices(), catalogue.models()
-    hardware = choice(
-        "hardware",
-        t("panel.hardware"),
-        tuple(devices),
-        preset.hardware,
-        lambda name: devices[name].name,
-    )
-    gpus = choice(
-        "gpus",
-        t("panel.gpus"),
-        tuple(map(str, TENSOR_PARALLEL_SIZES)),
-        str(preset.tensor_parallel),
-        str,
-        help=t("panel.gpus.help"),
-    )
-    model = choice(
-        "model", t("panel.model"), tuple(models), preset.model, lambda name: models[name].name
-    )
-    try:
-        scenario = with_choices(preset, policy, hardware, int(gpus), model)
-    except LabError as error:
-        st.error(error_sentence(error))
-        scenario = None
-    st.session_state[_STATE_KEY] = scenario
+# -- what pages ask --------------------------------------------------------------------------------
 
 
 def current_scenario() -> Scenario:
     """The scenario of the panel; the page ends here where it cannot run."""
-    scenario = st.session_state.get(_STATE_KEY)
-    if scenario is None:
-        st.info(t("panel.invalid"))
+    found = session.current_draft()
+    if found is None:
+        st.info(t("panel.missing"), icon=":material/folder_zip:")
         st.stop()
-    return scenario
+    if found.scenario is None:
+        st.info(t("panel.invalid"), icon=":material/arrow_back:")
+        st.stop()
+    return found.scenario
+
+
+def current_requests() -> Requests | None:
+    """The requests of the scenario where they come from a file; None where it generates them."""
+    file = session.held_now()
+    return None if file is None else file.requests
+
+
+def static_batch() -> int:
+    """Bs: the batch of static batching, whichever policy runs."""
+    return _basic()["bs"]
+
+
+def dynamic_batch() -> float:
+    """Bd: the cap of the dynamic batch, or the simulated mean where that is asked for."""
+    if session.current_choices().measured and (mean := measured_batch()) is not None:
+        return mean
+    return float(_basic()["bd"])
+
+
+def input_tokens() -> int:
+    """Lin: mean prompt tokens of a request."""
+    return _basic()["lin"]
+
+
+def output_tokens() -> int:
+    """L: mean output tokens of a request."""
+    return _basic()["l"]
+
+
+def measured_batch() -> float | None:
+    """The simulated mean batch of the dynamic policy; None where a static one runs, or nothing."""
+    found = session.current_draft()
+    if found is None or found.scenario is None or is_static(found.basic["policy"]):
+        return None
+    try:
+        return _mean_batch(summary(found.scenario))
+    except LabError:
+        return None
+
+
+def preset_name() -> str | None:
+    """The preset in the reader's language while nothing of it is changed, otherwise None."""
+    found = session.current_draft()
+    if found is None or not found.is_unchanged or found.choices.base not in catalogue.presets():
+        return None
+    return t(f"preset.{found.choices.base}")
+
+
+def scenario_under(policy: str) -> Scenario:
+    """The scenario of the panel under another policy: as if it were chosen there.
+
+    A static policy takes Bs, any other Bd. Raises LabError where it cannot run.
+    """
+    current_scenario()
+    choices = session.current_choices()
+    base = session.base_of(choices)
+    found = draft(with_basic(choices, base, "policy", policy), base)
+    if found.error is not None:
+        raise found.error
+    return found.scenario
+
+
+def choose_preset(name: str) -> None:
+    """Start from this preset; for ``on_click`` of a button."""
+    session.choose_base(name)
+
+
+def link_to_preset(name: str) -> str:
+    """The address of this page with a preset."""
+    return link_to(Choices(name))
+
+
+def use_trace(trace: Trace) -> None:
+    """Let the scenario serve these requests instead of generated ones; for ``on_click``.
+
+    Everything else stays. A link then names the scenario by its hash, and its file travels beside.
+    """
+    choices = session.current_choices()
+    found = session.current_draft()
+    if found is None or found.scenario is None:
+        return
+    reference = TraceReference(trace.name[:200] or "trace", trace.sha256, trace.kept)
+    scenario = replace(found.scenario, workload=reference)
+    file = hold(scenario, trace.requests, trace.name)
+    session.adopt(rebased(choices, found, file.name, file.base))
+
+
+def scenario_title(scenario: Scenario) -> str:
+    """A short name for the scenario of the panel: where it starts from, and its policy."""
+    choices, file = session.current_choices(), session.held_now()
+    presets = catalogue.presets()
+    start = t(f"preset.{choices.base}") if choices.base in presets else file and file.title
+    changed = preset_name() is None and choices.base in presets
+    name = t("panel.changed", name=start) if changed else start or ""
+    return " · ".join(filter(None, (name, t(f"policy.{scenario.policy.name}"))))
 
 
 def scenario_line(result: SimulationResult, numbers: Mapping[str, float]) -> str:
     """What was simulated, in one line."""
+    name = preset_name()
     return " · ".join(
         (
+            *((name,) if name else ()),
             t(f"policy.{result.scenario.policy.name}"),
             t("summary.kv", n=result.kv_blocks),
             t("summary.requests", n=numbers["requests"]),
@@ -97,36 +182,69 @@ def scenario_line(result: SimulationResult, numbers: Mapping[str, float]) -> str
     )
 
 
-def with_choices(
-    preset: Scenario, policy: str, hardware: str, gpus: int, model: str
-) -> Scenario:
-    """The preset with these choices; LabError where they do not go together."""
-    scenario = dataclasses.replace(
-        preset, hardware=hardware, tensor_parallel=gpus, model=model
-    )
-    if policy == preset.policy.name:
-        return scenario
-    return dataclasses.replace(scenario, policy=_comparable(policy, scenario))
+def _basic() -> Mapping:
+    found = session.current_draft()
+    if found is None:
+        st.info(t("panel.missing"), icon=":material/folder_zip:")
+        st.stop()
+    return found.basic
 
 
-# The same limit under the name it has in each engine.
-_LIMITS = (("max_num_seqs",), ("max_num_batched_tokens", "chunk_size"), ("queue_order",))
+def _mean_batch(numbers: Mapping[str, float]) -> float:
+    return numbers["mean_batch_decode_requests"] + numbers["mean_batch_prefill_requests"]
 
 
-def _comparable(policy: str, scenario: Scenario) -> Scheduler:
-    """Another policy with the limits of the scenario's own, so that only the rules differ."""
-    kind, old = POLICIES[policy], scenario.policy
-    known = {field.name for field in dataclasses.fields(kind)}
-    kept = {
-        new_name: getattr(old, old_name)
-        for names in _LIMITS
-        for new_name in names
-        for old_name in names
-        if new_name in known and hasattr(old, old_name)
-    }
-    new = kind(**kept)
-    # Without chunks a prompt must fit into the budget whole; vLLM V0 then takes the context limit.
-    if not getattr(new, "enable_chunked_prefill", True):
-        budget = max(new.max_num_batched_tokens, scenario.max_model_len() or 0)
-        new = dataclasses.replace(new, max_num_batched_tokens=budget)
-    return new
+# -- the panel itself, for the entry script --------------------------------------------------------
+
+
+def open_panel() -> None:
+    """Bring address and session together; before everything else in every run."""
+    if open_address(("lang", *session.ADDRESS)):
+        session.read_address()
+
+
+def scenario_panel() -> DeltaGenerator | None:
+    """Draw the panel; returns the place that :func:`finish_panel` fills, if there is one."""
+    preset_select()
+    if names := session.left_out():
+        listed = t("list.separator").join(f"`{name}`" for name in names)
+        st.warning(t("panel.left_out", names=listed), icon=":material/link_off:")
+    found = session.current_draft()
+    if found is None:
+        name = session.current_choices().base.removeprefix("bundle-")
+        st.warning(t("panel.missing.about", hash=name), icon=":material/folder_zip:")
+        bundle_upload("panel.upload")
+        return None
+    preset_row(found)
+    notes = Notes(found)
+    place = basic_panel(found, notes)
+    expert_panel(found, notes)
+    notes.rest()
+    share, command = st.columns(2)
+    if share.button(t("share.open"), key="share.open", icon=":material/share:", width="stretch"):
+        share_dialog()
+    if command.button(
+        t("command.open"), key="command.open", icon=":material/terminal:", width="stretch"
+    ):
+        command_dialog()
+    return place
+
+
+def finish_panel(place: DeltaGenerator | None) -> None:
+    """After the page: the mean batch that its simulation has measured, as an outcome beside Bd."""
+    found = session.current_draft()
+    if place is None or found is None or found.scenario is None:
+        return
+    if found.scenario.workload.n_requests > MOST_MEASURED:
+        return
+    try:
+        mean = _mean_batch(summary(found.scenario))
+    except LabError:
+        return
+    seqs = found.scenario.policy.max_num_seqs
+    with place.container():
+        if is_static(found.basic["policy"]):
+            st.caption(t("panel.measured.static", mean=significant(mean), n=seqs))
+        else:
+            label = t("panel.measured", mean=significant(mean))
+            toggle("panel.measured", label, found.choices.measured, session.set_measured)

@@ -1,0 +1,1 @@
+"""The scenario panel: settings with their codes in links, the scenario they make, and controls."""

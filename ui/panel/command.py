@@ -1,0 +1,159 @@
+"""A pasted ``vllm serve`` line becomes the scenario, and the scenario becomes such a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from model.errors import LabError
+from model.vllm_command import ParsedCommand, Setting, cannot_say, parse_command, to_command
+from model.vllm_flags import LONGEST_COMMAND
+from ui.language import error_sentence, t
+from ui.panel import session
+from ui.panel.choices import Draft, choices_for
+from ui.panel.words import engine_name, name_of, shown
+
+__all__ = ["command_dialog"]
+
+_EXAMPLE = "vllm serve Qwen/Qwen2.5-7B-Instruct --max-num-seqs 128 --max-num-batched-tokens 4096"
+
+
+def command_dialog() -> None:
+    """Open the dialog; its words are those of the language now."""
+    st.dialog(t("command.title"), width="large", icon=":material/terminal:")(_command)()
+
+
+def _command() -> None:
+    found = session.current_draft()
+    if found is None:
+        st.info(t("panel.missing"))
+        return
+    paste, export = st.tabs([t("command.paste"), t("command.export")])
+    with paste:
+        _paste(found)
+    with export:
+        _export(found)
+
+
+def _paste(found: Draft) -> None:
+    text = st.text_area(
+        t("command.paste.label"),
+        key="command.text",
+        placeholder=_EXAMPLE,
+        max_chars=LONGEST_COMMAND,
+        height=120,
+    )
+    st.button(t("command.read"), key="command.read", type="secondary")
+    if not (text or "").strip():
+        st.caption(t("command.paste.about"))
+        return
+    base = found.scenario or found.base.scenario
+    try:
+        parsed = parse_command(text, base)
+    except LabError as error:
+        st.error(error_sentence(error), icon=":material/error:")
+        return
+    choices = None
+    if parsed.scenario is not None:
+        choices = choices_for(parsed.scenario, found.choices, found.base)
+    st.button(
+        t("command.apply"),
+        key="command.apply",
+        type="primary",
+        icon=":material/check:",
+        disabled=choices is None,
+        on_click=_apply,
+        args=(choices,),
+    )
+    if st.session_state.pop("command.applied", False):
+        st.rerun()
+    _report(parsed, found)
+
+
+def _apply(choices) -> None:
+    session.adopt(choices, "model")
+    st.session_state["command.applied"] = True
+
+
+def _report(parsed: ParsedCommand, found: Draft) -> None:
+    """Flag by flag what became of the command, faults first."""
+    st.caption(t("command.engine", engine=parsed.engine))
+    for fault in parsed.faults:
+        show = st.error if parsed.scenario is None else st.warning
+        show(error_sentence(fault), icon=":material/error:")
+    _table(t("command.understood"), parsed.understood, found)
+    _table(t("command.defaults"), parsed.defaults, found)
+    if parsed.unknown:
+        st.markdown(f"**{t('command.unknown')}**")
+        for unknown in parsed.unknown:
+            text = f"- {_code(unknown.flag)}"
+            if unknown.suggestion:
+                text += f" – {t('command.suggestion', flag=_code(unknown.suggestion))}"
+            st.markdown(text)
+    _flags(t("command.not_modelled"), parsed.not_modelled)
+    _flags(t("command.ignored"), parsed.ignored)
+
+
+def _table(title: str, settings: Sequence[Setting], found: Draft) -> None:
+    if not settings:
+        return
+    st.markdown(f"**{title}**")
+    lines = [f"| {t('command.flag')} | {t('command.setting')} | {t('command.value')} |", "|-|-|-|"]
+    for setting in settings:
+        known = found.setting_at(setting.field)
+        name = _field_word(setting.field, found)
+        value = shown(known, setting.value) if known else str(setting.value)
+        lines.append(f"| {_code(setting.flag)} | {name} | {_plain(value)} |")
+    st.markdown("\n".join(lines))
+
+
+def _flags(title: str, names: Sequence[str]) -> None:
+    if names:
+        st.markdown(f"**{title}** {' '.join(map(_code, names))}")
+
+
+def _export(found: Draft) -> None:
+    if found.scenario is None:
+        st.info(t("panel.invalid"))
+        return
+    try:
+        command = to_command(found.scenario)
+    except LabError as error:
+        st.info(error_sentence(error), icon=":material/info:")
+        return
+    st.code(command, language="bash", wrap_lines=True)
+    fields = t("list.separator").join(
+        _field_word(field, found) for field in cannot_say(found.scenario)
+    )
+    st.caption(t("command.cannot_say", fields=fields))
+
+
+_BASIC_FIELDS = {
+    "model": "panel.model",
+    "hardware": "panel.hardware",
+    "tensor_parallel": "panel.gpus",
+    "workload": "panel.group.workload",
+    "clock": "panel.group.clock",
+    "slo": "panel.group.slo",
+    "policy.max_num_seqs": "panel.bd",
+}
+
+
+def _field_word(field: str, found: Draft) -> str:
+    """A field of the scenario in words."""
+    if field in _BASIC_FIELDS:
+        return t(_BASIC_FIELDS[field])
+    setting = found.setting_at(field)
+    if setting is None:
+        return _code(field.rpartition(".")[2])
+    return _code(engine_name(setting)) if engine_name(setting) else name_of(setting)
+
+
+def _code(text: str) -> str:
+    """Text from anywhere as code: it can end neither the code nor a table's cell."""
+    return "`" + text.replace("`", "'").replace("|", "¦").replace("\n", " ") + "`"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "¦").replace("\n", " ")

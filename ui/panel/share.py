@@ -1,0 +1,116 @@
+"""Share a scenario: a link to copy, and a file for what no link holds."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from model import bundle, catalogue
+from model.errors import LabError
+from model.scenario import Scenario
+from ui.address import VERSION
+from ui.language import error_sentence, t
+from ui.panel import link, session
+from ui.panel.choices import Base, Choices, Draft, choices_for, draft, with_basic
+from ui.panel.uploads import hold, name_of
+
+__all__ = ["bundle_upload", "link_to", "rebased", "share_dialog"]
+
+LARGEST_UPLOAD_MB = 20
+
+
+def share_dialog() -> None:
+    """Open the dialog; its words are those of the language now."""
+    st.dialog(t("share.title"), width="medium", icon=":material/share:")(_share)()
+
+
+def _share() -> None:
+    found = session.current_draft()
+    choices, file = session.current_choices(), session.held_now()
+    requests = file.requests if file else None
+    scenario = None if found is None else found.scenario
+    if file is not None and scenario is not None:
+        # Link and file belong together, so both are of what holds now.
+        name = name_of(scenario, file.digest)
+        choices = rebased(choices, found, name, Base(scenario, file.base.means))
+    st.markdown(t("share.link"))
+    st.code(link_to(choices), language=None, wrap_lines=True)
+    if choices.base in catalogue.presets():
+        st.caption(t("share.link.about"))
+    else:
+        st.warning(t("share.link.file"), icon=":material/folder_zip:")
+    st.markdown(t("share.file"))
+    st.caption(t("share.file.about"))
+    if scenario is not None:
+        st.download_button(
+            t("share.download"),
+            data=lambda: bundle.write_bundle(scenario, requests),
+            file_name=f"iteration-lab-{choices.base}.zip",
+            mime="application/zip",
+            key="share.download",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+    bundle_upload("share.upload")
+
+
+def rebased(choices: Choices, found: Draft, name: str, base: Base) -> Choices:
+    """Choices on another base that has their scenario: what is left is what no scenario says."""
+    kept = Choices(name, measured=choices.measured)
+    for field in ("bs", "bd"):
+        kept = with_basic(kept, base, field, found.basic[field])
+    return kept
+
+
+def link_to(choices: Choices) -> str:
+    """The address of this page with these choices, in nobody's language.
+
+    The preset is always named, so that the link stays what it is when another preset becomes the
+    first one.
+    """
+    fields = {name: text for name, text in link.write(choices).items() if text}
+    fields = {"preset": choices.base} | fields | {"v": VERSION}
+    return f"{st.context.url or ''}?{urlencode(fields, safe='*')}"
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def bundle_upload(key: str) -> None:
+    """A place for a bundle; what is wrong with it is said below."""
+    data = st.file_uploader(
+        t("share.upload"), type="zip", key=key, max_upload_size=LARGEST_UPLOAD_MB
+    )
+    if data is None:
+        return
+    try:
+        read = bundle.read_bundle(data.getvalue())
+    except LabError as error:
+        st.error(error_sentence(error), icon=":material/error:")
+        return
+    asked = session.current_choices().base
+    before = session.current_draft()
+    file = hold(read.scenario, read.requests, data.name.removesuffix(".zip")[:60])
+    if file.name == asked and before is None:  # what the link named: its differences hold
+        st.rerun()
+    near = None if read.requests is not None else _near_a_preset(read.scenario)
+    choices = near or Choices(file.name)
+    if choices == session.current_choices():
+        st.success(t("share.upload.same"), icon=":material/check:")
+        return
+    session.adopt(choices)
+    st.rerun()
+
+
+def _near_a_preset(scenario: Scenario) -> Choices | None:
+    """The shortest way from a preset to this scenario, None where there is none."""
+    ways = []
+    for name, preset in catalogue.presets().items():
+        base = session.base_of(Choices(name))
+        if preset.scenario == scenario:
+            return Choices(name)
+        choices = choices_for(scenario, Choices(name), base)
+        if choices is not None and draft(choices, base).scenario == scenario:
+            ways.append(choices)
+    return min(ways, key=lambda way: len("".join(link.write(way).values())), default=None)
