@@ -1,7 +1,7 @@
 """What the two source texts claim, judged: verdict, corrected statement, reason.
 
-Public: :class:`Claim`, :func:`claims`. The words are in ``texts/claims.csv``, the verdicts and
-links in ``claims.csv``.
+Public: :class:`Claim`, :func:`claims`, :data:`VERDICTS`. The words are in ``texts/claims.csv``, the
+verdicts in ``claims.csv``; which formulas a claim concerns is in ``formulas.csv``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from functools import cache
 from importlib import resources
 from types import MappingProxyType
 
+from formulas.entry import VERDICTS, entries
 from formulas.texts import text
 
-VERDICTS = ("right", "conditional", "wrong", "unverified")
+__all__ = ["VERDICTS", "Claim", "claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,16 @@ class Claim:
     """One claim of source text A or B.
 
     ``verdicts`` has the main one first; "unverified" means that it could not be traced to a public
-    source and is shown as a claim. ``formulas`` are ids of the formulas that it concerns.
+    source and is shown as a claim.
     """
 
     id: str
     verdicts: tuple[str, ...]
-    formulas: tuple[str, ...]
+
+    @property
+    def formulas(self) -> tuple[str, ...]:
+        """Ids of the formulas that it concerns, as the index says."""
+        return tuple(key for key, row in entries().items() if self.id in row.claims)
 
     @property
     def source(self) -> str:
@@ -64,9 +69,7 @@ def claims() -> Mapping[str, Claim]:
     content = resources.files("formulas").joinpath("claims.csv").read_text(encoding="utf-8")
     return MappingProxyType(
         {
-            row["id"]: Claim(
-                row["id"], tuple(row["verdicts"].split()), tuple(row["formulas"].split())
-            )
+            row["id"]: Claim(row["id"], tuple(row["verdicts"].split()))
             for row in csv.DictReader(content.splitlines())
         }
     )

@@ -1,7 +1,8 @@
-"""``Largest`` and ``Smallest``: max and min that stay as written.
+"""Functions that stay as written: max, min, and the largest or smallest number with a property.
 
 SymPy's own Max compares its arguments by their assumptions whenever it is built, which takes
-seconds for the expressions here. These evaluate only where all arguments are numbers.
+seconds for the expressions here. ``Largest`` and ``Smallest`` evaluate only where all arguments are
+numbers; ``LargestSuch`` and ``SmallestSuch`` never do.
 """
 
 from __future__ import annotations
@@ -45,3 +46,15 @@ class Smallest(sympy.Function):
 
     def _eval_is_real(self) -> bool | None:
         return True if all(argument.is_real for argument in self.args) else None
+
+
+class LargestSuch(sympy.Function):
+    """``max{x : condition}``, for show. Arguments: the symbol x, and a SymPy relation."""
+
+    nargs = 2
+
+
+class SmallestSuch(sympy.Function):
+    """``min{x : condition}``, for show. Arguments: the symbol x, and a SymPy relation."""
+
+    nargs = 2

@@ -14,9 +14,11 @@ GREEK = {
 ACCENTS = {"hat": r"\hat", "bar": r"\bar", "dot": r"\dot"}
 SIGNS = {
     "": r"\,", "+": " + ", "−": "-", "×": r" \times ", "=": " = ", "≈": r" \approx ", "<": " < ",
-    "≤": r" \le ", ">": " > ", "≥": r" \ge ", "→": r" \to ", ",": r",\; ", "!": "!", "∞": r"\infty",
+    ":": r" : ", "≤": r" \le ", ">": " > ", "≥": r" \ge ", "→": r" \to ", ",": r",\; ", "!": "!",
 }  # fmt: skip
-BRACKETS = {"⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
+BRACKETS = {
+    "{": r"\{", "}": r"\}", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil",
+}  # fmt: skip
 BIG = {"∑": r"\sum", "∫": r"\int", "lim": r"\lim"}
 
 

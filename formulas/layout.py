@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import sympy
 from sympy.core.function import AppliedUndef
 
-from formulas.functions import Largest, Smallest
+from formulas.functions import Largest, LargestSuch, Smallest, SmallestSuch
 from formulas.relation import Relation
 from formulas.symbols import quantities
 
@@ -45,7 +45,7 @@ class Num(Node):
 
 @dataclass(frozen=True, slots=True)
 class Op(Node):
-    """A sign between boxes: one of + − = ≈ < ≤ > ≥ × · , or an invisible product."""
+    """A sign between boxes: + − = ≈ < ≤ > ≥ × → , : ! or "" for a product that is not written."""
 
     text: str
 
@@ -262,6 +262,10 @@ class _Writer:
             return self._limit(expr)
         if isinstance(expr, sympy.Piecewise):
             return Cases(tuple((self.node(e), self._condition(c)) for e, c in expr.args))
+        if isinstance(expr, LargestSuch | SmallestSuch):
+            return self._extreme(expr)
+        if expr.is_Relational:
+            return self._condition(expr)
         if isinstance(expr, AppliedUndef):
             name: Node = Sym(expr.func.__name__)
         else:
@@ -280,6 +284,13 @@ class _Writer:
             return Big("∫", self.node(low), self.node(high), differential)
         lower = Row((self.node(variable), Op("="), self.node(low)))
         return Big("∑", lower, self.node(high), body)
+
+    def _extreme(self, expr: LargestSuch | SmallestSuch) -> Node:
+        variable, condition = expr.args
+        # The variable is bound here: it keeps its letter even where it has a value.
+        inner = Row((Sym(variable.name), Op(":"), self._condition(condition)))
+        name = "max" if isinstance(expr, LargestSuch) else "min"
+        return Row((Word(name), Fence("{", inner, "}")))
 
     def _limit(self, expr: sympy.Limit) -> Node:
         function, variable, point, _ = expr.args
@@ -305,7 +316,8 @@ def _common_content(expr: sympy.Add) -> tuple[sympy.Rational, sympy.Expr]:
     """The number that all terms have in front, and the rest; 1 where the numbers differ."""
     sizes = {abs(term.as_coeff_Mul()[0]) for term in expr.args}
     content, rest = expr.primitive()
-    return (content, rest) if sizes == {content} else (sympy.S.One, expr)
+    shared = sizes == {content} or any(term.is_Number for term in expr.args)
+    return (content, rest) if shared else (sympy.S.One, expr)
 
 
 def _is_hidden(expr: sympy.Expr) -> bool:
@@ -332,12 +344,14 @@ def _rank(expr: sympy.Expr) -> int:
 
 
 def _factor_order(expr: sympy.Expr) -> tuple:
+    """Symbols, then everything else, and last what takes all that follows it (∑, ∫, lim)."""
     kind = 0 if expr.is_Symbol or (expr.is_Pow and expr.base.is_Symbol) else 1
+    kind = 2 if isinstance(expr, sympy.Sum | sympy.Integral | sympy.Limit) else kind
     return (kind, _rank(expr), sympy.default_sort_key(expr))
 
 
 def _term_order(expr: sympy.Expr) -> tuple:
-    """Positive before negative; 1 before shares (1 + CV²), after counts (γ + 1) and units."""
+    """Positive before negative, short before long; 1 before shares (1 + CV²), after γ + 1."""
     if _is_hidden(expr):
         place = 2
     elif expr.is_Number:
@@ -346,4 +360,5 @@ def _term_order(expr: sympy.Expr) -> tuple:
         table = quantities()
         count = expr.is_Symbol and expr.name in table and table[expr.name].domain == "count"
         place = -1 if count else 1
-    return (_is_negative(expr), place, _rank(expr), sympy.default_sort_key(expr))
+    size = len(expr.free_symbols)
+    return (_is_negative(expr), place, size, _rank(expr), sympy.default_sort_key(expr))

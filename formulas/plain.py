@@ -20,7 +20,9 @@ def render(node: box.Node) -> str:
         case box.Num(text=text, exponent=exponent):
             return text if exponent is None else f"{text}×10{str(exponent).translate(_SUPERSCRIPT)}"
         case box.Op(text=text):
-            return {"": "·", ",": ", "}.get(text, f" {text} " if text in _SPACED else text)
+            return {"": "·", ",": ", ", ":": ": "}.get(
+                text, f" {text} " if text in _SPACED else text
+            )
         case box.Word(text=text):
             return text
         case box.Row(items=items):

@@ -14,10 +14,12 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import sympy
+from sympy.core.function import AppliedUndef
 
 from formulas.evaluation import compiled
-from formulas.functions import Largest, Smallest
+from formulas.functions import Largest, LargestSuch, Smallest, SmallestSuch
 from formulas.relation import Relation
 from formulas.symbols import quantities
 from formulas.units import BASES, Unit
@@ -105,12 +107,24 @@ def _without_rounding(expression: sympy.Expr) -> sympy.Expr:
 def _without_choice(expression: sympy.Expr) -> Iterator[sympy.Expr]:
     """The expression with max and min told by one of their arguments, for each choice."""
     atoms = sorted(expression.atoms(Largest, Smallest), key=sympy.default_sort_key)
-    for chosen in itertools.product(*(atom.args for atom in atoms)):
+    for chosen in itertools.product(*(_candidates(atom) for atom in atoms)):
         replacement = {}
         for atom, argument in zip(atoms, chosen, strict=True):
-            z = sympy.Dummy("z", nonnegative=True)
+            z = 0 if _decided(atom, argument) else sympy.Dummy("z", nonnegative=True)
             replacement[atom] = argument + z if isinstance(atom, Largest) else argument - z
         yield expression.xreplace(replacement)
+
+
+def _candidates(atom: sympy.Expr) -> tuple[sympy.Expr, ...]:
+    """The arguments worth trying: the one that decides, where that is known."""
+    deciding = tuple(argument for argument in atom.args if _decided(atom, argument))
+    return deciding or atom.args
+
+
+def _decided(atom: sympy.Expr, argument: sympy.Expr) -> bool:
+    """Whether this argument is the largest (smallest) by the assumptions alone."""
+    sign = 1 if isinstance(atom, Largest) else -1
+    return all(_sign(sympy.expand(sign * (argument - other)), False) for other in atom.args)
 
 
 def _without_shares(expression: sympy.Expr) -> sympy.Expr:
@@ -190,7 +204,7 @@ def unit_mismatch(relation: Relation, rounds: int = 4) -> str | None:
     """
     generator = random.Random(SEED)
     lhs, rhs = (_inside_limit(side) for side in (relation.lhs, relation.rhs))
-    compared = any(side == 0 or side.has(sympy.oo) for side in (lhs, rhs))
+    compared = any(side == 0 or not _has_value(side) for side in (lhs, rhs))
     for point in samples(lhs.free_symbols | rhs.free_symbols, rounds):
         powers = generator.sample([*range(-9, 0), *range(1, 10)], len(BASES))
         scales = {base: 2.0**power for base, power in zip(BASES, powers, strict=True)}
@@ -217,13 +231,18 @@ def has_unit(expression: sympy.Expr, unit: Unit) -> bool:
     return True
 
 
+def _has_value(side: sympy.Expr) -> bool:
+    """Whether it can be computed: infinite sums and named functions are only for show."""
+    return not side.has(sympy.oo, AppliedUndef, LargestSuch, SmallestSuch)
+
+
 def _inside_limit(side: sympy.Expr) -> sympy.Expr:
     return side.args[0] if isinstance(side, sympy.Limit) else side
 
 
 def _scale_factor(expression: sympy.Expr, point: Mapping, scales: Mapping[str, float]):
     """By how much the value grows when base units are rescaled; None for 0 and ∞."""
-    if expression == 0 or expression.has(sympy.oo):
+    if expression == 0 or not _has_value(expression):
         return None
     # Every free symbol, units that count included, is an argument.
     names = tuple(sorted(expression.free_symbols, key=str))
@@ -233,7 +252,8 @@ def _scale_factor(expression: sympy.Expr, point: Mapping, scales: Mapping[str, f
         for s, value in zip(names, before, strict=True)
     ]
     function = compiled(expression, names, hidden=True)
-    start, end = float(function(*before)), float(function(*after))
+    with np.errstate(all="ignore"):
+        start, end = float(function(*before)), float(function(*after))
     if start == 0 or not math.isfinite(start):
         return None
     return end / start

@@ -55,6 +55,13 @@ class Step:
     relation: Relation
     formula: str | None = field(default=None, kw_only=True)
 
+    @property
+    def special_case(self) -> tuple[Relation, ...]:
+        """Equations that hold in this step alone ("for B_d = B_s"), to be shown beside it."""
+        given = getattr(self, "given", {})
+        plain = {s: e for s, e in given.items() if not sympy.sympify(e).atoms(sympy.Dummy)}
+        return tuple(Relation(symbol, expression) for symbol, expression in plain.items())
+
     def verify(self, known: Known) -> None:
         """Raise ProofError unless the step holds and its units agree."""
         mismatch = unit_mismatch(self.relation)
@@ -178,10 +185,11 @@ class Limit(Step):
 
     def _approach(self, expression, variable, point, expected) -> None:
         """Come closer by numbers too."""
-        others = (expression.free_symbols | expected.free_symbols) - {variable}
+        others = expression.free_symbols | expected.free_symbols | point.free_symbols
+        others -= {variable}
         for values in samples(others, 3):
             near = [
-                precise(expression, {**values, variable: self._near(point, power)})
+                precise(expression, {**values, variable: self._near(point.subs(values), power)})
                 for power in (6, 9)
             ]
             if expected in (sympy.oo, -sympy.oo):
@@ -223,6 +231,13 @@ class Approximation(Step):
         if worst < self.within / 20:
             raise ProofError(f"{self.id}: errors stay below {worst:.3g}; state a tighter bound")
 
+    def learn(self, known: Known) -> Known:
+        """From here on the simpler expression counts."""
+        lhs = self.relation.lhs
+        if lhs.is_Symbol and lhs not in known.expand(self.relation.rhs).free_symbols:
+            return known.with_meaning(lhs, self.relation.rhs)
+        return known.with_relation(self.relation)
+
     def largest_error(self, known: Known, count: int = 400) -> float:
         """The largest relative error found among the points."""
         left = known.expand(self.relation.lhs if self.of is None else self.of)
@@ -239,12 +254,13 @@ class Inequality(Step):
     """``lhs ≤ rhs`` (or <, ≥, >), from the assumptions on the symbols.
 
     ``given`` are replacements that put a condition into the symbols themselves (B = 1 + z with
-    z ≥ 0).
+    z ≥ 0); ``cases`` are several such sets that together cover everything.
     """
 
     kind: ClassVar[str] = "inequality"
 
     given: Replacement = field(default_factory=dict, kw_only=True)
+    cases: tuple[Replacement, ...] = field(default=({},), kw_only=True)
 
     def verify(self, known: Known) -> None:
         super().verify(known)
@@ -253,12 +269,13 @@ class Inequality(Step):
             raise ProofError(f"{self.id}: {sign} is no inequality")
         difference = known.expand(self.relation.difference)
         difference = -difference if sign in ("<", "≤") else difference
-        here = difference.xreplace(dict(self.given))
-        if not is_nonnegative(here, strict=sign in ("<", ">")):
-            raise ProofError(f"{self.id}: the sign of {here} does not follow")
-        for point in samples(here.free_symbols, 20):
-            if precise(here, point) < -sympy.Float("1e-30"):
-                raise ProofError(f"{self.id}: does not hold at {point}")
+        for case in self.cases:
+            here = difference.xreplace(dict(self.given)).xreplace(dict(case))
+            if not is_nonnegative(here, strict=sign in ("<", ">")):
+                raise ProofError(f"{self.id}: the sign of {here} does not follow")
+            for point in samples(here.free_symbols, 20):
+                if precise(here, point) < -sympy.Float("1e-30"):
+                    raise ProofError(f"{self.id}: does not hold at {point}")
 
     def learn(self, known: Known) -> Known:
         return known.with_relation(self.relation)

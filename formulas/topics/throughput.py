@@ -89,7 +89,7 @@ def improvement_as_printed() -> Formula:
 
     The limit test unmasks it: two equal schedulers (B_d = B_s) still differ by L_in/L.
     """
-    X_alike, Delta_alike = symbols("X_alike Delta_alike")
+    X_alike, Delta_alike, batch, bookkeeping = symbols("X_alike Delta_alike G_batch G_book")
     relation = equation(Delta, B_d * (L_in + L) / (B_s * L) - 1)
     return Formula(
         relation,
@@ -105,12 +105,14 @@ def improvement_as_printed() -> Formula:
             Algebra("result", relation),
         ),
         consequences=(
-            Algebra("factors", equation(Delta + 1, (B_d / B_s) * ((L_in + L) / L))),
+            Definition("batch_factor", equation(batch, B_d / B_s)),
+            Definition("bookkeeping_factor", equation(bookkeeping, (L_in + L) / L)),
+            Algebra("factors", equation(Delta + 1, batch * bookkeeping)),
             Numeric("number", Relation(Delta, sympy.Float("7.188"), "≈"), values=SERVICE_CASE,
                     within=1e-6),
-            Numeric("batch_factor", Relation(B_d / B_s, sympy.Float("2.3"), "≈"),
+            Numeric("batch_number", Relation(batch, sympy.Float("2.3"), "≈"),
                     values=SERVICE_CASE, within=1e-6),
-            Numeric("bookkeeping_factor", Relation((L_in + L) / L, sympy.Float("3.56"), "≈"),
+            Numeric("bookkeeping_number", Relation(bookkeeping, sympy.Float("3.56"), "≈"),
                     values=SERVICE_CASE, within=1e-6),
             Algebra("same_scheduler", equation(Delta, L_in / L), given={B_d: B_s}),
             step.Limit("long_prompts", equation(Limit(Delta, L_in, oo), oo)),
