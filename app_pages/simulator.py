@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from charts.figure import CONFIG
-from charts.timeline import description
 from model.errors import LabError
-from ui.engine import simulated, summary, timeline_figure
+from ui.baseline import baseline_for, baseline_note, pin_button
+from ui.engine import simulated, summary
 from ui.figures import key_figures, rejections
-from ui.language import current_language, error_sentence, t
+from ui.language import error_sentence, t
 from ui.prose import prose
+from ui.run_views import VIEWS, show_view
 from ui.scenario import current_scenario, scenario_line
-from ui.theme import current_theme
+from ui.views import view_choice
 
 st.title(t("page.simulator"), anchor=False)
 st.markdown(prose("simulator", "lead").text)
@@ -23,18 +23,12 @@ except LabError as error:
     st.stop()
 
 st.caption(scenario_line(result, numbers))
-
 key_figures(result, numbers)
 if refused := rejections(result):
     st.warning(refused, icon=":material/block:")
 
-st.plotly_chart(
-    timeline_figure(scenario, current_language(), current_theme()),
-    theme=None,
-    config=CONFIG,
-    key="timeline",
-    alt=description(result, numbers, t),
-)
-
-with st.expander(prose("simulator", "reading").title):
-    st.markdown(prose("simulator", "reading").text)
+with st.container(horizontal=True, horizontal_alignment="distribute"):
+    view = view_choice("view", VIEWS)
+    pin_button(scenario)
+baseline_note(scenario)
+show_view(view, scenario, baseline_for(scenario))

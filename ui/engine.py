@@ -1,4 +1,4 @@
-"""Simulations and figures kept for all sessions, found by the frozen scenario they belong to.
+"""Simulations kept for all sessions, found by the frozen scenario they belong to.
 
 The keys are scenarios, never arrays: a large array is hashed by a sample, so that two different
 ones can be taken for the same. Where the requests come from a file of this session, the hash of
@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
-from charts.timeline import Timeline, timeline
 from model import metrics
 from model.requests import Requests
 from model.result import SimulationResult
 from model.scenario import Scenario
 from model.simulator import simulate
-from ui.language import translator
 from ui.panel.uploads import requests_of
 
-__all__ = ["simulated", "summary", "timeline_figure"]
+__all__ = ["simulated", "summary"]
 
 
 def simulated(scenario: Scenario) -> SimulationResult:
@@ -33,11 +29,6 @@ def simulated(scenario: Scenario) -> SimulationResult:
 def summary(scenario: Scenario) -> Mapping[str, float]:
     """The run of a scenario in numbers."""
     return _summary(scenario, *_file(scenario))
-
-
-def timeline_figure(scenario: Scenario, language: str, theme: str) -> go.Figure:
-    """What happened over time in the run of a scenario."""
-    return _timeline_figure(scenario, *_file(scenario), language, theme)
 
 
 def _file(scenario: Scenario) -> tuple[str, Requests | None]:
@@ -54,22 +45,3 @@ def _simulated(scenario: Scenario, digest: str, _requests: Requests | None) -> S
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _summary(scenario: Scenario, digest: str, _requests: Requests | None) -> Mapping[str, float]:
     return metrics.summary(_simulated(scenario, digest, _requests))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _timeline_figure(
-    scenario: Scenario, digest: str, _requests: Requests | None, language: str, theme: str
-) -> go.Figure:
-    result = _simulated(scenario, digest, _requests)
-    window = metrics.steady_window(result.requests)
-    data = Timeline(
-        result,
-        ttft_missed_s=_defined(metrics.ttft_violation_s(result.requests, scenario.slo)),
-        tpot_missed_s=_defined(metrics.tpot_violation_s(result.requests, scenario.slo)),
-        steady_s=(window.start_s, window.end_s) if window.is_steady else None,
-    )
-    return timeline(data, translator(language), theme)
-
-
-def _defined(times_s: np.ndarray) -> np.ndarray:
-    return times_s[~np.isnan(times_s)]

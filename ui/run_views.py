@@ -1,0 +1,136 @@
+"""The views of a run on the Simulator page: film, charts, tables, sweep, files. One at a time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from model.events import EVENTS
+from model.scenario import Scenario
+from ui.downloads import download_row
+from ui.engine import simulated
+from ui.language import current_language, t
+from ui.pictures import Rows, draw, latencies, lives, over_time, utilizations
+from ui.player import show
+from ui.prose import prose
+from ui.sweep import sweep_view
+from ui.tables import events_table, requests_table
+from ui.theme import current_theme
+from ui.trace_upload import trace_upload
+
+__all__ = ["VIEWS", "show_view"]
+
+VIEWS = ("time", "film", "latency", "requests", "utilization", "decisions", "sweep", "files")
+
+MOST_SHOWN = (15, 30, 60)
+AT_FIRST = ("reject", "resume", "refuse", "preempt", "swap_out", "swap_in", "cancel")
+"""Events that the table shows at first: what does not happen to everybody."""
+
+
+def show_view(view: str, scenario: Scenario, baseline: Scenario | None) -> None:
+    """Draw one of VIEWS; those that can show the ghost of a baseline do."""
+    if view == "film":
+        _film(scenario)
+    elif view == "time":
+        draw(over_time(scenario, baseline), "timeline")
+        _reading("reading")
+    elif view == "latency":
+        draw(latencies(scenario, baseline), "latencies")
+        _reading("latencies")
+    elif view == "requests":
+        _requests(scenario)
+    elif view == "utilization":
+        draw(utilizations(scenario), "utilization")
+        _reading("utilization")
+    elif view == "decisions":
+        _decisions(scenario)
+    elif view == "sweep":
+        sweep_view(scenario)
+    else:
+        _files(scenario)
+
+
+def _reading(section: str) -> None:
+    with st.expander(prose("simulator", section).title):
+        st.markdown(prose("simulator", section).text)
+
+
+@st.fragment
+def _film(scenario: Scenario) -> None:
+    engine_id = 0
+    if scenario.n_engines > 1:
+        engine_id = st.select_slider(t("film.engine"), range(scenario.n_engines), key="film.engine")
+    show(
+        simulated(scenario),
+        key="film",
+        language=current_language(),
+        theme=current_theme(),
+        engine_id=engine_id,
+        iteration=_from_link("at", int),
+        speed=_from_link("speed", float),
+        title=f"iteration-lab-{scenario.policy.name}",
+    )
+
+
+def _from_link(name: str, kind: type) -> int | float | None:
+    """A number that stands in the address beside the scenario."""
+    try:
+        return kind(st.query_params.get(name, ""))
+    except ValueError:
+        return None
+
+
+def _requests(scenario: Scenario) -> None:
+    words = {name: t(f"rows.{name}") for name in ("interesting", "window")}
+    how, many, begin = st.columns([2, 1, 3], vertical_alignment="bottom")
+    chosen = how.segmented_control(
+        t("rows.label"),
+        tuple(words),
+        format_func=words.get,
+        default="interesting",
+        required=True,
+        key="rows.how",
+        persist_state="session",
+        help=t("rows.help"),
+    )
+    n = many.selectbox(t("rows.n"), MOST_SHOWN, index=1, key="rows.n", persist_state="session")
+    share = begin.slider(
+        t("rows.from"),
+        0,
+        99,
+        0,
+        format="%d %%",
+        key="rows.from",
+        disabled=chosen == "interesting",
+        persist_state="session",
+    )
+    draw(lives(scenario, Rows(chosen, n, share / 100 if chosen == "window" else 0.0)), "lives")
+    st.subheader(t("table.requests"), anchor=False)
+    requests_table(scenario)
+
+
+def _decisions(scenario: Scenario) -> None:
+    words = {name: t(f"event.{name}") for name in EVENTS}
+    chosen = st.pills(
+        t("events.kinds"),
+        EVENTS,
+        selection_mode="multi",
+        default=AT_FIRST,
+        format_func=words.get,
+        key="events.kinds",
+        persist_state="session",
+    )
+    who = st.text_input(
+        t("events.request"),
+        key="events.request",
+        max_chars=64,
+        width=260,
+        help=t("events.request.help"),
+    )
+    events_table(scenario, chosen, who.strip())
+
+
+def _files(scenario: Scenario) -> None:
+    st.subheader(t("trace.title"), anchor=False)
+    trace_upload()
+    st.subheader(t("download.title"), anchor=False)
+    download_row(scenario)
