@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 
 from model.requests import Requests
@@ -17,8 +16,11 @@ from model.result import SimulationResult
 from model.scenario import Memory, Scenario, TraceReference
 from model.schedulers import POLICIES, Scheduler
 from model.simulator import simulate
+from ui.language import current_language, t
+from ui.player import compare
+from ui.theme import current_theme
 
-__all__ = ["ENGINES", "Few", "iterations", "run", "slots_busy"]
+__all__ = ["ENGINES", "Few", "both", "end_ms", "film", "iterations", "run"]
 
 ENGINES = ("static", "continuous")
 """Static batching in which finished rows leave; continuous is vLLM V1."""
@@ -72,10 +74,26 @@ def iterations(result: SimulationResult) -> int:
     return len(result.iterations["end_s"])
 
 
-def slots_busy(result: SimulationResult) -> float:
-    """Share of the slots in use, over the whole run (0 to 1)."""
-    columns = result.iterations
-    lasted_s = columns["end_s"] - columns["start_s"]
-    members = columns["decode_requests"] + columns["prefill_requests"]
-    capacity = result.scenario.policy.max_num_seqs * columns["end_s"][-1]
-    return float(np.dot(members, lasted_s) / capacity)
+def both(few: Few) -> list[SimulationResult]:
+    """The requests under each of :data:`ENGINES`."""
+    return [run(few, engine) for engine in ENGINES]
+
+
+def end_ms(result: SimulationResult) -> float:
+    """Milliseconds until the last token of all."""
+    return float(result.iterations["end_s"][-1]) * 1e3
+
+
+def film(few: Few, key: str, film_s: float = 30.0) -> None:
+    """Static beside continuous batching on one clock; it plays at once, in ``film_s`` seconds."""
+    compare(
+        both(few),
+        key=key,
+        titles=[t(f"engine.{engine}") for engine in ENGINES],
+        subtitles=[t(f"engine.{engine}.rule") for engine in ENGINES],
+        short_titles=[t(f"engine.{engine}.short") for engine in ENGINES],
+        language=current_language(),
+        theme=current_theme(),
+        film_s=film_s,
+        autoplay=True,
+    )
