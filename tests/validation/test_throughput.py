@@ -1,0 +1,85 @@
+"""F12, F13, F15 and F17 against simulations of the same case."""
+
+from dataclasses import replace
+
+import pytest
+
+from validation.throughput import (
+    BAND,
+    Case,
+    Engine,
+    compare,
+    curves,
+    improvements,
+    kv_batch,
+    utilizations,
+)
+
+CASES = [
+    Case(),
+    Case(16, 37),
+    Case(8, 18, 1024, 300, engine=Engine(model="llama-2-13b")),
+    Case(16, 37, engine=Engine(model="llama-3-70b", tensor_parallel=4)),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_equal_lengths_agree_within_half_a_percent(case):
+    for pair in compare(case):
+        assert pair.drawn == pair.formula
+        assert pair.difference == pytest.approx(0, abs=5e-3), pair.id
+
+
+@pytest.mark.parametrize("case", CASES[:2])
+def test_geometric_lengths_agree_but_for_the_draw(case):
+    for pair in compare(replace(case, lengths="geometric")):
+        assert pair.unexplained == pytest.approx(0, abs=1e-2), pair.id
+        assert pair.difference == pytest.approx(0, abs=4e-2), pair.id
+
+
+def test_the_printed_formulas_leave_out_one_iteration_of_a_stay():
+    static, continuous = compare(Case())[:2]
+    assert static.difference == pytest.approx(1 / (512 + 200 - 1))
+    assert continuous.difference == pytest.approx(0, abs=1e-9)
+
+
+def test_memory_that_is_too_small_is_named_as_a_reason():
+    case = Case(64, 256, 4096, 1000, "geometric")
+    assert kv_batch(case) < 256
+    assert compare(case)[3].reasons[0] == "memory"
+
+
+def test_experts_are_named_as_a_reason():
+    pairs = compare(Case(engine=Engine(model="qwen3-30b-a3b")))
+    assert all("experts" in pair.reasons for pair in pairs[2:])
+
+
+def test_improvements_of_the_source_text():
+    found = improvements(Case())
+    assert found.printed == pytest.approx(7.188)
+    assert found.alike == pytest.approx(1.3)
+    assert found.same_batch == pytest.approx(2.56)
+    assert found.lowest <= found.corrected <= found.highest < found.printed
+
+
+def test_nothing_reaches_the_printed_improvement():
+    assert improvements(Case(16, 37, lengths="geometric")).highest < 7.19
+
+
+@pytest.mark.parametrize("lengths", ["fixed", "geometric"])
+def test_every_line_lies_in_its_band(lengths):
+    found = curves(Case(lengths=lengths))
+    for line, (low, high) in (
+        (found.static, found.static_band),
+        (found.continuous, found.continuous_band),
+        (found.decode_ms, found.decode_band_ms),
+    ):
+        assert (low <= line).all()
+        assert (line <= high).all()
+    assert (found.continuous <= found.bound * 1.0001).all()
+    assert set(BAND) == {"eta_c", "eta_m", "t_0"}
+
+
+def test_utilizations_are_shares_and_differ():
+    for found in utilizations(Case()):
+        assert 0 < found.mfu < found.mbu < 1
