@@ -27,8 +27,9 @@ key_figures(result, numbers)
 if refused := rejections(result):
     st.warning(refused, icon=":material/block:")
 
-with st.container(horizontal=True, horizontal_alignment="distribute"):
-    view = view_choice("view", VIEWS)
+row = st.container(horizontal=True, horizontal_alignment="distribute")
+view = view_choice("view", VIEWS, row)
+with row:
     pin_button(scenario)
 baseline_note(scenario)
 show_view(view, scenario, baseline_for(scenario))

@@ -79,9 +79,10 @@ def _different(one: Mapping, other: Mapping, prefix: str = "") -> list[str]:
         if a == b:
             continue
         if isinstance(a, Mapping) and isinstance(b, Mapping):
-            kinds = {(m.get("name"), m.get("policy"), m.get("clock")) for m in (a, b)}
-            same_kind = len(kinds) == 1
-            paths += _different(a, b, path + ".") if same_kind else [path]
+            if a.get("kind") == b.get("kind"):
+                paths += _different(a, b, path + ".")
+            else:  # what another engine or distribution brings along is no change of its own
+                paths.append(path if path in _PLAIN else f"{path}.kind")
         elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
             for index, (x, y) in enumerate(zip(a, b, strict=True)):
                 if isinstance(x, Mapping) and isinstance(y, Mapping):

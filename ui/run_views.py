@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import streamlit as st
 
 from model.events import EVENTS
@@ -9,8 +11,10 @@ from model.scenario import Scenario
 from ui.downloads import download_row
 from ui.engine import simulated
 from ui.language import current_language, t
+from ui.panel.session import current_choices
+from ui.panel.share import link_to
 from ui.pictures import Rows, draw, latencies, lives, over_time, utilizations
-from ui.player import show
+from ui.player import View, show
 from ui.prose import prose
 from ui.sweep import sweep_view
 from ui.tables import events_table, requests_table
@@ -59,7 +63,7 @@ def _film(scenario: Scenario) -> None:
     engine_id = 0
     if scenario.n_engines > 1:
         engine_id = st.select_slider(t("film.engine"), range(scenario.n_engines), key="film.engine")
-    show(
+    view = show(
         simulated(scenario),
         key="film",
         language=current_language(),
@@ -67,8 +71,17 @@ def _film(scenario: Scenario) -> None:
         engine_id=engine_id,
         iteration=_from_link("at", int),
         speed=_from_link("speed", float),
+        request=st.query_params.get("follow"),
         title=f"iteration-lab-{scenario.policy.name}",
     )
+    with st.popover(t("film.link"), icon=":material/link:"):
+        st.code(_link(view), language=None, wrap_lines=True)
+
+
+def _link(view: View) -> str:
+    """The address of the moment at which the film was paused."""
+    moment = {"view": "film", "at": view.iteration, "speed": view.speed, "follow": view.request}
+    return f"{link_to(current_choices())}&{urlencode({k: v for k, v in moment.items() if v})}"
 
 
 def _from_link(name: str, kind: type) -> int | float | None:
@@ -131,6 +144,6 @@ def _decisions(scenario: Scenario) -> None:
 
 def _files(scenario: Scenario) -> None:
     st.subheader(t("trace.title"), anchor=False)
-    trace_upload()
+    trace_upload(scenario.workload)
     st.subheader(t("download.title"), anchor=False)
     download_row(scenario)

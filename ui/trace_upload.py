@@ -16,7 +16,9 @@ from charts.figure import CONFIG
 from charts.palette import DASHES, SERIES
 from charts.sheet import Sheet
 from model.errors import LabError
+from model.scenario import TraceReference
 from model.traces import Fault, Trace, TraceError, read_trace
+from model.workload import Workload
 from ui.language import error_sentence, t
 from ui.scenario import use_trace
 from ui.theme import current_theme
@@ -42,8 +44,8 @@ class _Read(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-def trace_upload() -> None:
-    """The place for a file, and below it what is in it."""
+def trace_upload(workload: Workload | TraceReference) -> None:
+    """The place for a file, and below it what is in it; ``workload`` is what is served now."""
     file = st.file_uploader(
         t("trace.upload"),
         type=["csv", "tsv", "txt", "jsonl", "json"],
@@ -59,7 +61,7 @@ def trace_upload() -> None:
     if read.error is not None:
         st.error(_as_text(error_sentence(read.error)), icon=":material/error:")
     else:
-        _preview(read.trace)
+        _preview(read.trace, workload)
     _faults(read)
 
 
@@ -78,7 +80,7 @@ def _read(file_id: str, data: bytes, name: str) -> _Read:
     return read
 
 
-def _preview(trace: Trace) -> None:
+def _preview(trace: Trace, workload: Workload | TraceReference) -> None:
     requests = trace.requests
     span_s = float(np.nanmax(requests.arrival_s) - np.nanmin(requests.arrival_s))
     about, button = st.columns([4, 1], vertical_alignment="center")
@@ -92,9 +94,11 @@ def _preview(trace: Trace) -> None:
             rate=significant(len(requests) / span_s) if span_s > 0 else "–",
         )
     )
+    in_use = isinstance(workload, TraceReference) and workload.sha256 == trace.sha256
     button.button(
-        t("trace.use"),
+        t("trace.in_use") if in_use else t("trace.use"),
         key="trace.use",
+        disabled=in_use,
         type="primary",
         icon=":material/play_arrow:",
         on_click=use_trace,
@@ -114,6 +118,7 @@ def _preview(trace: Trace) -> None:
                 t("table.output_tokens"): requests.output_tokens[:_FIRST_ROWS],
             },
             hide_index=True,
+            column_config={t("table.arrival_s"): st.column_config.NumberColumn(format="%.3f")},
             key="trace.rows",
         )
     with chart:

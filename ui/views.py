@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ui.language import t
 
 __all__ = ["view_choice"]
 
 
-def view_choice(name: str, views: Sequence[str]) -> str:
+def view_choice(name: str, views: Sequence[str], row: DeltaGenerator) -> str:
     """The chosen view; the first one unless the address or the learner says otherwise.
 
-    ``name`` is the parameter in the address and the prefix of the messages that name the views.
+    ``name`` is the parameter in the address and the prefix of the messages that name the views;
+    the segments stand in ``row``.
     """
-    with st.container(key=f"address-{name}"):
+    # The unseen field is at the end of the sidebar, where it takes no room on the page.
+    with st.sidebar.container(key=f"address-{name}"):
         st.html(f"<style>.st-key-address-{name} {{display: none}}</style>")
         code = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
     chosen = code if code in views else views[0]
@@ -31,7 +34,7 @@ def view_choice(name: str, views: Sequence[str]) -> str:
         picked = st.session_state[widget] or views[0]
         st.session_state[name] = "" if picked == views[0] else picked
 
-    st.segmented_control(
+    row.segmented_control(
         t(f"{name}.label"),
         views,
         format_func=words.get,
