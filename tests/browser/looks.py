@@ -1,0 +1,59 @@
+"""Questions to a page about its looks, in the browser's language: each answers what is wrong."""
+
+SIZES = [(1366, 768), (1920, 1080)]
+
+CUT_OFF = """() => {
+  const cut = [];
+  const seen = '[data-testid="stMain"] *, [data-testid="stSidebar"] *';
+  for (const e of document.querySelectorAll(seen)) {
+    if (!e.childNodes.length || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
+      continue;
+    const style = getComputedStyle(e), box = e.getBoundingClientRect();
+    if (!box.width || style.visibility === 'hidden' || e.closest('svg')) continue;
+    const hides = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
+    let clipper = e.parentElement, clipped = false;
+    while (clipper && clipper !== document.body) {
+      const s = getComputedStyle(clipper), b = clipper.getBoundingClientRect();
+      if (s.overflowX !== 'visible' && (box.right > b.right + 1 || box.left < b.left - 1))
+        clipped = true;
+      clipper = clipper.parentElement;
+    }
+    if (hides || clipped) cut.push(e.textContent.trim().slice(0, 60));
+  }
+  return cut;
+}"""
+
+CHART_TEXT_OUTSIDE = """() => {
+  const out = [];
+  for (const chart of document.querySelectorAll('.js-plotly-plot')) {
+    const frame = chart.getBoundingClientRect();
+    for (const text of chart.querySelectorAll('svg text')) {
+      const b = text.getBoundingClientRect();
+      if (!b.width) continue;
+      if (b.left < frame.left - 1 || b.right > frame.right + 1 ||
+          b.top < frame.top - 1 || b.bottom > frame.bottom + 1) out.push(text.textContent);
+    }
+  }
+  return out;
+}"""
+
+CHART_TEXT_OVERLAPS = """() => {
+  const out = [];
+  for (const chart of document.querySelectorAll('.js-plotly-plot')) {
+    const texts = [...chart.querySelectorAll('svg text')].filter(t => t.textContent.trim());
+    const boxes = texts.map(t => t.getBoundingClientRect());
+    for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
+      const a = boxes[i], b = boxes[j];
+      if (!a.width || !b.width) continue;
+      const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (x > 2 && y > 4) out.push(texts[i].textContent + ' | ' + texts[j].textContent);
+    }
+  }
+  return out;
+}"""
+
+TOO_SMALL = """() => [...document.querySelectorAll('svg text, p, label, button, span, i, small, b')]
+  .filter(e => e.getBoundingClientRect().width && e.textContent.trim()
+    && parseFloat(getComputedStyle(e).fontSize) < 12)
+  .map(e => e.textContent)"""
