@@ -5,8 +5,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.looks import (
+    CHART_TEXT_OUTSIDE,
+    CHART_TEXT_OVERLAPS,
+    CUT_OFF,
+    SIZES,
+    TOO_SMALL,
+)
 
 WORDS = {"en-US": "Simulator", "zh-CN": "模拟器"}
+
 
 @pytest.mark.parametrize("size", SIZES, ids=["1366x768", "1920x1080"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
