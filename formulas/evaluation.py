@@ -107,6 +107,8 @@ def value(expression: sympy.Expr, values: Mapping[str, float]) -> float:
     function = compiled(expression, names)
     with np.errstate(all="ignore"):
         try:
-            return float(function(*(float(values[s.name]) for s in names)))
+            result = function(*(float(values[s.name]) for s in names))
         except (ZeroDivisionError, OverflowError, ValueError):
             return float("nan")
+    # A negative number to a broken power is complex in Python: no value here.
+    return float("nan") if isinstance(result, complex) else float(result)

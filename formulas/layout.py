@@ -229,10 +229,10 @@ class _Writer:
 
     def _power(self, expr: sympy.Pow) -> Node:
         base, exponent = expr.base, expr.exp
-        if _is_negative(exponent):
-            return Frac(Num("1"), self.node(base**-exponent))
         if _is_hidden(expr):
             return Num("1")
+        if _is_negative(exponent):
+            return Frac(Num("1"), self.node(base**-exponent))
         if exponent == sympy.Rational(1, 2):
             return Root(self.node(base))
         inner = self.node(base)

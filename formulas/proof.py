@@ -95,13 +95,17 @@ def _sign(expression: sympy.Expr, strict: bool) -> bool:
 
 
 def _without_rounding(expression: sympy.Expr) -> sympy.Expr:
-    for atom in expression.atoms(sympy.floor, sympy.ceiling):
+    while True:
+        atoms = expression.atoms(sympy.floor, sympy.ceiling)
+        innermost = [a for a in atoms if not a.args[0].atoms(sympy.floor, sympy.ceiling)]
+        if not innermost:
+            return expression
+        atom = min(innermost, key=sympy.default_sort_key)
         z = sympy.Dummy("z", nonnegative=True)
         part = z / (1 + z)
         inner = atom.args[0]
         exact = inner - part if isinstance(atom, sympy.floor) else inner + part
         expression = expression.xreplace({atom: exact})
-    return expression
 
 
 def _without_choice(expression: sympy.Expr) -> Iterator[sympy.Expr]:

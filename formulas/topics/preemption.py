@@ -95,8 +95,7 @@ def recompute_work() -> Formula:
         consequences=(
             Definition("share", equation(share, n * n_L * d_a / (Psi_a * one_token)),
                        formula="F2d"),
-            Algebra("with_share",
-                    equation(C_rec, f_lin * n * (1 + share)), given={C_rec: prompt_work(n)}),
+            Algebra("with_share", equation(C_rec, f_lin * n * (1 + share))),
             Inequality("dearer_than_printed", Relation(C_rec, f_lin * n, ">")),
         ),
         assumptions=("two_flop_per_parameter", "softmax_ignored", "no_prefix_hit"),

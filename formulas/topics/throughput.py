@@ -136,6 +136,7 @@ def static() -> Formula:
     t_batch = symbols("t_batch")[0]
     exact = B_s * L / (t_pB + (L_max / TOKEN_EACH - 1) * t_ds)
     relation = Relation(X_s, B_s * L / (t_pB + L_max / TOKEN_EACH * t_ds), "≈")
+    unhindered = B_s * L / (t_pB + L / TOKEN_EACH * t_ds)
     return Formula(
         relation,
         derivation=(
@@ -146,17 +147,8 @@ def static() -> Formula:
                 L_max: (20.0, 2000.0), t_pB: (0.01, 1.0), t_ds: (0.01, 0.1)}),
         ),
         consequences=(
-            Algebra(
-                "equal_lengths",
-                equation(X_s, B_s * L / (t_pB + (L / TOKEN_EACH - 1) * t_ds)),
-                given={L_max: L},
-            ),
-            Inequality(
-                "longest",
-                Relation(X_s, B_s * L / (t_pB + (L / TOKEN_EACH - 1) * t_ds), "≤"),
-                given={L: 1 * TOKEN_EACH + _z, L_max: 1 * TOKEN_EACH + _z
-                       + sympy.Dummy("y", nonnegative=True)},
-            ),
+            Algebra("equal_lengths", equation(X_s, unhindered), given={L_max: L}),
+            Inequality("longest", Relation(X_s, unhindered, "≤"), given={L_max: L + _z}),
             step.Limit("very_long", equation(Limit(X_s, L_max, oo), 0)),
         ),
         assumptions=("joint_prefill", "batch_stays", "endless_queue", "mean_decode_time"),

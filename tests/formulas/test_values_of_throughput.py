@@ -22,7 +22,7 @@ def test_f14_factors_and_limit_test():
     assert evaluate("F14", SERVICE, B_d=1) == pytest.approx(2.56)
     steps = {step.id: step for step in formulas.get("F14").consequences}
     assert float(steps["number_alike"].relation.rhs) == pytest.approx(1.3)
-    assert float(steps["bookkeeping_factor"].relation.rhs) == pytest.approx(3.56)
+    assert float(steps["bookkeeping_number"].relation.rhs) == pytest.approx(3.56)
 
 
 MEAN_LONGEST = {
