@@ -56,61 +56,129 @@ class Case:
         return f"Case({self.config!r}, {self.requests!r})"
 
 
+VARIANTS: dict[str, tuple[str, dict]] = {
+    "static": ("static", {}),
+    "orca": ("orca", {"reserve": "max"}),
+    "orca small reserve": ("orca", {}),
+    "sarathi": ("sarathi", {}),
+    "vllm-v0": (
+        "vllm-v0",
+        {
+            "enable_chunked_prefill": False,
+            "preemption_mode": "recompute",
+            "queue_order": "fcfs",
+        },
+    ),
+    "vllm-v0 swap": (
+        "vllm-v0",
+        {"enable_chunked_prefill": False, "preemption_mode": "swap", "queue_order": "fcfs"},
+    ),
+    "vllm-v0 priority": (
+        "vllm-v0",
+        {
+            "enable_chunked_prefill": False,
+            "preemption_mode": "recompute",
+            "queue_order": "priority",
+        },
+    ),
+    "vllm-v0 priority swap": (
+        "vllm-v0",
+        {"enable_chunked_prefill": False, "preemption_mode": "swap", "queue_order": "priority"},
+    ),
+    "vllm-v0 chunked": (
+        "vllm-v0",
+        {"enable_chunked_prefill": True, "preemption_mode": "recompute"},
+    ),
+    "vllm-v0 chunked swap": (
+        "vllm-v0",
+        {"enable_chunked_prefill": True, "preemption_mode": "swap"},
+    ),
+    "vllm-v1": ("vllm-v1", {"enable_prefix_caching": False, "queue_order": "fcfs"}),
+    "vllm-v1 priority": ("vllm-v1", {"enable_prefix_caching": False, "queue_order": "priority"}),
+    "vllm-v1 prefix cache": ("vllm-v1", {"enable_prefix_caching": True, "queue_order": "fcfs"}),
+    "vllm-v1 anything": ("vllm-v1", {}),
+}
+"""Name -> policy and the scheduler settings that are not drawn. Together they cover each policy."""
+
+
+def uniform(low: int, high: int) -> st.SearchStrategy[int]:
+    """Whole numbers without hypothesis's love of the small ones."""
+    return st.sampled_from(range(low, high + 1))
+
+
 @st.composite
 def cases(
-    draw, policy: str, *, cancels: bool = True, rejects: bool = True, tight: bool = True
+    draw,
+    policy: str,
+    fixed: dict | None = None,
+    *,
+    cancels: bool = True,
+    rejects: bool = True,
+    tight: bool = True,
 ) -> Case:
     """A workload and a configuration of ``policy``.
 
-    ``tight``: memory for little more than the longest request, else for all of them at once.
-    ``rejects``: some requests may be larger than the memory. ``cancels``: clients may give up.
+    ``fixed``: scheduler settings that are not drawn. ``tight``: memory for the longest request
+    and little more, else for all of them at once. ``rejects``: some requests may be larger than
+    the memory. ``cancels``: clients may give up.
     """
-    n = draw(st.integers(1, 10))
+    fixed = fixed or {}
+    block_size = draw(st.sampled_from([1, 2, 3, 4, 5, 8, 11, 16]))
+    n = draw(uniform(1, 12))
     gap_ticks = draw(st.sampled_from([(0,), (0, 0, 1, 8), (0, 5, 9, 30), (1, 8, 16), (10, 60)]))
-    longest_prompt = draw(st.sampled_from([4, 20, 60]))
-    longest_output = draw(st.sampled_from([1, 6, 24]))
-    lengths = st.tuples(st.integers(1, longest_prompt), st.integers(1, longest_output))
-    with_priorities = draw(st.booleans())
+    lengths = uniform(1, draw(st.sampled_from([4, 20, 60])))
+    if draw(st.booleans()):  # full last blocks
+        lengths |= uniform(1, 6).map(lambda blocks: blocks * block_size)
+    outputs = uniform(1, draw(st.sampled_from([1, 6, 24, 24])))
+    with_priorities = fixed.get("queue_order") == "priority" or draw(st.booleans())
     with_cancels = cancels and draw(st.sampled_from([False, False, True]))
-    with_groups = policy == "vllm-v1" and draw(st.booleans())
+    groups = -1
+    if policy == "vllm-v1":
+        groups = draw(st.integers(-1, 1))
+        if fixed.get("enable_prefix_caching"):
+            groups = max(groups, 0)
 
     rows = []
     ticks = 0
     for i in range(n):
         ticks += draw(st.sampled_from(gap_ticks))
-        prompt, output = draw(lengths)
-        row = request_row(str(i), ticks * TICK_S, prompt, output)
+        prompt = draw(lengths)
+        row = request_row(str(i), ticks * TICK_S, prompt, draw(outputs))
         if with_priorities:
             row["priority"] = draw(st.integers(0, 2))
         if with_cancels and draw(st.booleans()):
             row["cancel_s"] = (ticks + draw(st.integers(1, 200))) * TICK_S
-        if with_groups:
-            row["prefix_group"] = draw(st.integers(-1, 1))
+        if groups >= 0:
+            row["prefix_group"] = draw(st.integers(-1, groups))
             row["shared_prefix_tokens"] = 0
             if row["prefix_group"] >= 0:
-                row["shared_prefix_tokens"] = draw(st.integers(0, prompt))
+                row["shared_prefix_tokens"] = draw(st.just(prompt) | st.integers(0, prompt))
         rows.append(row)
 
-    scheduler = draw(_scheduler(policy, rows, rejects=rejects, tight=tight))
+    scheduler = draw(_scheduler(policy, block_size, rows, fixed, rejects=rejects, tight=tight))
     iteration_time = draw(st.sampled_from([EXACT, EXACT, EXACT, ROUNDED]))
     config = {"policy": policy, "scheduler": scheduler, "iteration_time": iteration_time}
     return Case(config, rows)
 
 
 @st.composite
-def _scheduler(draw, policy: str, rows: list[dict], *, rejects: bool, tight: bool) -> dict:
-    block_size = draw(st.integers(1, 16))
-    max_num_seqs = draw(st.integers(1, 8))
+def _scheduler(
+    draw, policy: str, block_size: int, rows: list[dict], fixed: dict, *, rejects: bool, tight: bool
+) -> dict:
+    max_num_seqs = draw(uniform(1, 8))
     scheduler: dict = {"block_size": block_size, "max_num_seqs": max_num_seqs}
     ends = [row["prompt_tokens"] + row["output_tokens"] for row in rows]
     max_model_len = max(ends) + draw(st.integers(0, 20))
     needs = [blocks_for(end, block_size) for end in ends]
 
+    def pick(key: str, values: list):
+        scheduler[key] = fixed[key] if key in fixed else draw(st.sampled_from(values))
+        return scheduler[key]
+
     if policy in ("static", "orca"):
         reserve = "max"
         if policy == "orca":
-            reserve = draw(st.sampled_from(["max", "pow2", "oracle"]))
-            scheduler["reserve"] = reserve
+            reserve = pick("reserve", ["pow2", "oracle"])
         if reserve == "max":  # a context larger than the memory is not a valid configuration
             scheduler["max_model_len"] = max_model_len
             rejects = False
@@ -123,13 +191,14 @@ def _scheduler(draw, policy: str, rows: list[dict], *, rejects: bool, tight: boo
                 for row in rows
             ]
     longest = max(needs)
+    together = sum(sorted(needs)[-max_num_seqs:])
 
     if not tight:
         scheduler["kv_blocks"] = sum(needs) + longest + len(rows) + 1
-    elif rejects and draw(st.sampled_from([False, False, False, True])):
+    elif rejects and draw(st.sampled_from([False, False, False, False, True])):
         scheduler["kv_blocks"] = draw(st.integers(1, longest))
     else:
-        scheduler["kv_blocks"] = longest + draw(st.integers(0, max(4, longest)))
+        scheduler["kv_blocks"] = longest + draw(st.integers(0, max(2, (together - longest) // 2)))
     # Where a watermark keeps blocks free for good, the longest request still has to fit.
     watermarks = [0.01, 0.0]
     if tight and not rejects:
@@ -137,37 +206,34 @@ def _scheduler(draw, policy: str, rows: list[dict], *, rejects: bool, tight: boo
     elif tight:
         watermarks += [0.2]
 
-    budgets = [8, 16, 40, 100]
+    budgets = [4, 8, 16, 40, 100]
     # Without chunking a prompt must fit one iteration, also one that returns with its outputs.
     whole_prompts = st.integers(0, 60).map(lambda extra: max(ends) + extra)
     if rejects:
         whole_prompts |= st.sampled_from(budgets)
+
+    def pick_budget(chunked: bool) -> None:
+        budget = draw(st.sampled_from(budgets) if chunked else whole_prompts)
+        scheduler["max_num_batched_tokens"] = max(max_num_seqs, budget)
+
     if policy == "sarathi":
-        scheduler["chunk_size"] = draw(st.sampled_from(budgets))
-        scheduler["watermark"] = draw(st.sampled_from(watermarks))
+        pick("chunk_size", budgets)
+        pick("watermark", watermarks)
     elif policy == "vllm-v0":
-        scheduler["enable_chunked_prefill"] = draw(st.booleans())
-        if scheduler["enable_chunked_prefill"]:
-            scheduler["max_num_batched_tokens"] = draw(st.sampled_from(budgets))
-        else:
-            scheduler["max_num_batched_tokens"] = max(max_num_seqs, draw(whole_prompts))
-        scheduler["watermark"] = draw(st.sampled_from(watermarks))
-        scheduler["queue_order"] = draw(st.sampled_from(["fcfs", "priority"]))
-        scheduler["preemption_mode"] = draw(st.sampled_from(["recompute", "swap"]))
-        if scheduler["preemption_mode"] == "swap":
-            ample = sum(needs) + len(rows)
-            scheduler["num_cpu_blocks"] = ample
+        pick_budget(pick("enable_chunked_prefill", [False, True]))
+        pick("watermark", watermarks)
+        pick("queue_order", ["fcfs", "priority"])
+        if pick("preemption_mode", ["recompute", "swap"]) == "swap":
+            scheduler["num_cpu_blocks"] = sum(needs) + len(rows)
             if rejects and draw(st.sampled_from([False, False, False, True])):
                 scheduler["num_cpu_blocks"] = longest
     elif policy == "vllm-v1":
-        scheduler["enable_chunked_prefill"] = draw(st.sampled_from([True, True, False]))
-        if scheduler["enable_chunked_prefill"]:
-            scheduler["max_num_batched_tokens"] = draw(st.sampled_from(budgets))
-            scheduler["long_prefill_token_threshold"] = draw(st.sampled_from([0, 0, 3, 10]))
-        else:
-            scheduler["max_num_batched_tokens"] = max(max_num_seqs, draw(whole_prompts))
-        scheduler["scheduler_reserve_full_isl"] = draw(st.booleans())
-        scheduler["watermark"] = draw(st.sampled_from([0.0, 0.0, 0.1]))
-        scheduler["enable_prefix_caching"] = draw(st.booleans())
-        scheduler["queue_order"] = draw(st.sampled_from(["fcfs", "priority"]))
+        chunked = pick("enable_chunked_prefill", [True, True, True, False])
+        pick_budget(chunked)
+        if chunked:
+            pick("long_prefill_token_threshold", [0, 0, 3, 10])
+        pick("scheduler_reserve_full_isl", [True, False])
+        pick("watermark", [0.0, 0.0, 0.1, 0.3])
+        pick("enable_prefix_caching", [False, True])
+        pick("queue_order", ["fcfs", "priority"])
     return scheduler

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +15,11 @@ from model.errors import LabError
 from model.events import EVENT
 from tests import reference
 from tests.adapter import rows_of, simulate_model
-from tests.cases import POLICIES, Case, cases, profile
+from tests.cases import POLICIES, VARIANTS, Case, cases, profile
 from tests.reference.common import OutOfHostBlocks, StillDeciding, difference
 
 EXAMPLES = 200
-"""A policy; the whole file stays well under a minute."""
+"""A variant; the whole file stays well under a minute."""
 ROUNDING = 1e-13
 """Relative; the reference may add its seconds up in another order."""
 
@@ -89,10 +91,19 @@ def assert_bit_equal(fast, slow) -> None:
             np.testing.assert_array_equal(a[column], b[column], err_msg=f"{table}.{column}")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_same_decisions(policy):
+RARE_CASES = json.loads((Path(__file__).parent.parent / "data/rare_cases.json").read_text("utf-8"))
+"""Cases in which a rule decides that random cases seldom meet: each fails when it is broken."""
+
+
+@pytest.mark.parametrize("rare", RARE_CASES, ids=lambda rare: rare["rule"])
+def test_rare_rules(rare):
+    check(Case(rare["config"], rare["requests"]))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_same_decisions(variant):
     @profile(EXAMPLES)
-    @given(cases(policy))
+    @given(cases(*VARIANTS[variant]))
     def same_decisions(case: Case) -> None:
         check(case)
 
@@ -103,7 +114,7 @@ def test_same_decisions(policy):
 def test_same_decisions_with_room(policy):
     """Nobody is preempted: the stretches that fast-forward takes at once are long."""
 
-    @profile(EXAMPLES // 5)
+    @profile(EXAMPLES // 4)
     @given(cases(policy, tight=False), st.integers(2, 40))
     def same_decisions(case: Case, factor: int) -> None:
         rows = [
