@@ -18,7 +18,7 @@ from tests.adapter import rows_of, simulate_model
 from tests.cases import POLICIES, VARIANTS, Case, cases, profile
 from tests.reference.common import OutOfHostBlocks, StillDeciding, difference
 
-EXAMPLES = 200
+EXAMPLES = 120
 """A variant; the whole file stays well under a minute."""
 ROUNDING = 1e-13
 """Relative; the reference may add its seconds up in another order."""
