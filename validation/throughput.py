@@ -22,9 +22,8 @@ import formulas
 from model import catalogue, kv_cache
 from model.catalogue import DTYPE_BYTES
 from model.iteration_time import IterationTime, Roofline, Textbook
-from model.metrics import output_throughput_per_s, utilization
+from model.metrics import output_throughput_per_s, residency, utilization
 from model.metrics.latency import Window
-from model.metrics.usage import Utilization
 from model.requests import Requests
 from model.result import SimulationResult
 from model.scenario import Memory, Scenario, TraceReference
@@ -32,6 +31,7 @@ from model.schedulers import POLICIES, Scheduler
 from model.simulator import simulate
 
 __all__ = [
+    "ACCOUNTINGS",
     "BAND",
     "LENGTHS",
     "Case",
@@ -45,6 +45,7 @@ __all__ = [
     "improvements",
     "kv_batch",
     "longest",
+    "textbook_improvement",
     "utilizations",
     "values",
 ]
@@ -232,6 +233,26 @@ def _printed(case: Case) -> tuple[Pair, Pair]:
     return pairs[0], pairs[1]
 
 
+ACCOUNTINGS = ("printed", "alike", "same")
+"""Prompts charged to static batching alone; to both sides; to one, with the same batch on both."""
+
+
+@lru_cache(maxsize=256)
+def textbook_improvement(case: Case, accounting: str) -> float:
+    """Δ of two simulations under the Textbook clock, by one of ACCOUNTINGS; a share."""
+    if accounting == "same":
+        case = replace(case, dynamic_batch=case.static_batch)
+    forward_s = values(case)["T_s"]
+    found = []
+    for policy, clock in (
+        (_static(case), Textbook(forward_s, "serial")),
+        (_mixed(case), Textbook(forward_s, "serial" if accounting == "alike" else "free")),
+    ):
+        outputs = np.full(2 * policy.max_num_seqs, case.output_tokens)
+        found.append(_whole(_run(case, policy, clock, outputs)))
+    return found[1] / found[0] - 1
+
+
 def _corrected(case: Case) -> tuple[Pair, Pair]:
     given = values(case)
     experts = ("experts",) if catalogue.model(case.engine.model).experts > 1 else ()
@@ -334,21 +355,23 @@ def _whole(run: SimulationResult) -> float:
     return output_throughput_per_s(run, Window(0.0, float(run.iterations["end_s"][-1]), True))
 
 
-def utilizations(case: Case) -> tuple[Utilization, Utilization]:
-    """Residency, MFU and MBU of static and of continuous batching, simulated."""
-    engine, found = case.engine, []
-    for formula_id, run in (("F15", _static_run(case)), ("F17", _continuous_run(case))):
-        found.append(
-            utilization(
-                run.iterations,
-                catalogue.model(engine.model),
-                catalogue.device(engine.hardware),
-                engine.memory,
-                engine.tensor_parallel,
-                _window(case, formula_id, run),
-            )
-        )
-    return found[0], found[1]
+def utilizations(case: Case) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Shares residency, mfu and mbu of static and of continuous batching, simulated."""
+    return _usage(case, "F15", _static_run(case)), _usage(case, "F17", _continuous_run(case))
+
+
+def _usage(case: Case, formula_id: str, run: SimulationResult) -> Mapping[str, float]:
+    engine, window = case.engine, _window(case, formula_id, run)
+    found = utilization(
+        run.iterations,
+        catalogue.model(engine.model),
+        catalogue.device(engine.hardware),
+        engine.memory,
+        engine.tensor_parallel,
+        window,
+    )
+    busy = residency(run.iterations, window, 1)
+    return {"residency": busy, "mfu": found.mfu, "mbu": found.mbu}
 
 
 # -- curves ----------------------------------------------------------------------------------------

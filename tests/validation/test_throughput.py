@@ -12,6 +12,7 @@ from validation.throughput import (
     curves,
     improvements,
     kv_batch,
+    textbook_improvement,
     utilizations,
 )
 
@@ -82,4 +83,12 @@ def test_every_line_lies_in_its_band(lengths):
 
 def test_utilizations_are_shares_and_differ():
     for found in utilizations(Case()):
-        assert 0 < found.mfu < found.mbu < 1
+        assert found["residency"] == pytest.approx(1)
+        assert 0 < found["mfu"] < found["mbu"] < 1
+
+
+@pytest.mark.parametrize(
+    ("accounting", "promised"), [("printed", 7.188), ("alike", 1.3), ("same", 2.56)]
+)
+def test_the_simulator_gives_what_the_accounting_promises(accounting, promised):
+    assert textbook_improvement(Case(), accounting) == pytest.approx(promised, rel=5e-3)
