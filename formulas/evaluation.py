@@ -99,15 +99,20 @@ def compiled(
     return sympy.lambdify(arguments, expression, modules=[_NAMES, "numpy"], printer=printer)
 
 
+@lru_cache(maxsize=4096)
+def _with_arguments(expression: sympy.Expr) -> tuple[Callable, tuple[str, ...]]:
+    """The compiled function and the ids of its arguments."""
+    hidden = hidden_values()
+    names = sorted((s for s in expression.free_symbols if s not in hidden), key=lambda s: s.name)
+    return compiled(expression, tuple(names)), tuple(s.name for s in names)
+
+
 def value(expression: sympy.Expr, values: Mapping[str, float]) -> float:
     """The expression as a float; ``values`` by symbol id. May be nan or infinite."""
-    expression = sympy.sympify(expression)
-    hidden = hidden_values()
-    names = tuple(sorted((s for s in expression.free_symbols if s not in hidden), key=str))
-    function = compiled(expression, names)
+    function, names = _with_arguments(sympy.sympify(expression))
     with np.errstate(all="ignore"):
         try:
-            result = function(*(float(values[s.name]) for s in names))
+            result = function(*(float(values[name]) for name in names))
         except (ZeroDivisionError, OverflowError, ValueError):
             return float("nan")
     # A negative number to a broken power is complex in Python: no value here.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -55,7 +56,7 @@ class Formula:
 
     # --- what it is -----------------------------------------------------------------------
 
-    @property
+    @cached_property
     def entry(self) -> Entry:
         """Its row of the index."""
         return entry(self.id)
@@ -85,7 +86,7 @@ class Formula:
         """The assumptions, a sentence each."""
         return tuple(text("assumptions", key, language) for key in self.assumptions)
 
-    @property
+    @cached_property
     def result(self) -> Quantity | None:
         """The symbol it computes; None for a condition such as ``a > b``."""
         lhs = self.relation.lhs
@@ -98,7 +99,7 @@ class Formula:
         """Whether it states an inequality, which holds or does not."""
         return self.result is None
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Quantity, ...]:
         """The symbols whose values it needs, in the order of the table."""
         if self.algorithm is not None:
@@ -107,7 +108,7 @@ class Formula:
             return self.symbols
         return visible(self.relation.rhs)
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[Quantity, ...]:
         """All symbols that are written or needed, in the order of the table."""
         names = {entry.id for side in self._sides for entry in visible(side)}

@@ -22,7 +22,7 @@ from formulas.evaluation import compiled
 from formulas.functions import Largest, LargestSuch, Smallest, SmallestSuch
 from formulas.relation import Relation
 from formulas.symbols import quantities
-from formulas.units import BASES, Unit
+from formulas.units import BASES
 
 DIGITS = 40
 SEED = 20_240
@@ -223,18 +223,6 @@ def unit_mismatch(relation: Relation, rounds: int = 4) -> str | None:
     return None if compared else "one of the sides has no value to compare"
 
 
-def has_unit(expression: sympy.Expr, unit: Unit) -> bool:
-    """Whether an expression carries this unit."""
-    generator = random.Random(SEED)
-    for point in samples(expression.free_symbols, 3):
-        powers = generator.sample([*range(-9, 0), *range(1, 10)], len(BASES))
-        scales = {base: 2.0**power for base, power in zip(BASES, powers, strict=True)}
-        factor = _scale_factor(expression, point, scales)
-        if factor is not None and not math.isclose(factor, unit.scaled(scales), rel_tol=1e-9):
-            return False
-    return True
-
-
 def _has_value(side: sympy.Expr) -> bool:
     """Whether it can be computed: infinite sums and named functions are only for show."""
     return not side.has(sympy.oo, AppliedUndef, LargestSuch, SmallestSuch)
@@ -264,6 +252,6 @@ def _scale_factor(expression: sympy.Expr, point: Mapping, scales: Mapping[str, f
 
 
 __all__ = [
-    "Known", "ProofError", "agree", "has_unit", "is_nonnegative", "is_zero", "precise", "samples",
+    "Known", "ProofError", "agree", "is_nonnegative", "is_zero", "precise", "samples",
     "settled", "unit_mismatch",
 ]  # fmt: skip

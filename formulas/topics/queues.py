@@ -17,6 +17,7 @@ DistServe (OSDI 2024) §3.1; Kleinrock 1975; Schrage and Miller 1966.
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from functools import lru_cache
 
@@ -135,13 +136,18 @@ def waiting_distribution() -> Formula:
     )
 
 
+_EXACT_UP_TO = 20.0
+"""Service times; beyond, the slowest exponential is the whole tail to 12 digits."""
+
+
 @lru_cache(maxsize=65_536)
 def waiting_probability(load: float, services: float) -> float:
-    """P(wait ≤ ``services`` service times) of M/D/1; 0 for negative times, load below 1."""
-    if services < 0:
+    """P(wait ≤ ``services`` service times) of M/D/1; 0 for negative times and from load 1 on."""
+    if services < 0 or load >= 1:
         return 0.0
-    if load >= 1:
-        return 0.0
+    if services > _EXACT_UP_TO:
+        rate = _decay(load)
+        return 1.0 - (1 - load) / (load * math.exp(rate) - 1) * math.exp(-rate * services)
     with localcontext() as context:
         # Terms grow up to e^(ρt) and cancel: as many digits more as they have before the point.
         context.prec = 30 + int(load * services) * 2 + int(services)
@@ -152,6 +158,18 @@ def waiting_probability(load: float, services: float) -> float:
             power = x**k if k else Decimal(1)  # 0⁰ is 1 here
             total += power / factorial_ * (-x).exp()
         return min(max(float((1 - rho_) * total), 0.0), 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _decay(load: float) -> float:
+    """The positive root θ of ρ·(e^θ − 1) = θ: the tail of the wait falls like e^(−θt)."""
+    low, high = 0.0, 1.0
+    while load * math.expm1(high) < high:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if load * math.expm1(middle) < middle else (low, middle)
+    return high
 
 
 @formula("F26e")

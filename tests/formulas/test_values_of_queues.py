@@ -48,7 +48,7 @@ def test_f26d_is_a_distribution():
 
 def test_f26d_mean_of_the_distribution():
     """∫ P(W > t) dt is the mean wait."""
-    t = np.linspace(0, 40, 4001)
+    t = np.linspace(0, 40, 801)
     tail = [1 - waiting_probability(0.7, x) for x in t]
     assert np.trapezoid(tail, t) == pytest.approx(0.7 / (2 * 0.3), rel=1e-3)
 
@@ -184,3 +184,13 @@ def test_lindley_helper_is_right():
     plain = list(accumulate(gaps, lambda w, gap: max(0.0, w + 1.0 - gap), initial=0.0))
     steps = np.concatenate(([0.0], np.cumsum(1.0 - gaps)))
     np.testing.assert_allclose(steps - np.minimum.accumulate(steps), plain, atol=1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.8, 0.95, 0.99])
+def test_f26d_the_tail_continues_the_exact_sum(rho, monkeypatch):
+    from formulas.topics import queues
+
+    exact = [waiting_probability.__wrapped__(rho, t) for t in (19.0, 20.0)]
+    monkeypatch.setattr(queues, "_EXACT_UP_TO", 10.0)
+    tail = [waiting_probability.__wrapped__(rho, t) for t in (19.0, 20.0)]
+    assert tail == pytest.approx(exact, abs=1e-12)
