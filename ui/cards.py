@@ -18,6 +18,7 @@ __all__ = ["STYLE", "Door", "course", "open_button", "preset_card", "way"]
 
 STYLE = """
 <style>
+[data-testid="stMain"] h1 { padding: 0 }
 [class*="st-key-card-"] button { justify-content: flex-start }
 [class*="st-key-card-"] button * { text-align: left }
 [class*="st-key-card-"] h3 { padding-top: 0 }

@@ -18,11 +18,19 @@ from ui.units import figure
 __all__ = ["Figure", "figures", "formula", "number_exercise", "predict", "question", "reveal"]
 
 _KEY = "prediction."
+_STYLE = """
+<style>
+[data-testid="stMain"] h1 { padding: 0 }
+/* Streamlit's own hint in a field, which it has in English only */
+[data-testid="InputInstructions"] { display: none }
+</style>
+"""
 
 
 def question(page: str) -> None:
     """The title and the question that a practitioner asks."""
     lead = prose(page, "lead")
+    st.html(_STYLE)
     st.title(lead.title, anchor=False)
     st.markdown(lead.text)
 
@@ -115,4 +123,3 @@ def number_exercise(
     fallback = t("lesson.too_high") if given > answer else t("lesson.too_low")
     st.warning(hints.get(given, fallback), icon=":material/lightbulb:")
     return False
-

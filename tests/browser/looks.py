@@ -6,10 +6,11 @@ CUT_OFF = """() => {
   const cut = [];
   const seen = '[data-testid="stMain"] *, [data-testid="stSidebar"] *';
   for (const e of document.querySelectorAll(seen)) {
-    if (!e.childNodes.length || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
-      continue;
+    const says = n => n.nodeType === 3 && /[\\p{L}\\p{N}]/u.test(n.data);
+    if (![...e.childNodes].some(says)) continue;
     const style = getComputedStyle(e), box = e.getBoundingClientRect();
     if (!box.width || style.visibility === 'hidden' || e.closest('svg')) continue;
+    if (e.closest('.katex-mathml')) continue;  // for screen readers, clipped on purpose
     const hides = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
     let clipper = e.parentElement, clipped = false;
     while (clipper && clipper !== document.body) {
@@ -54,6 +55,7 @@ CHART_TEXT_OVERLAPS = """() => {
 }"""
 
 TOO_SMALL = """() => [...document.querySelectorAll('svg text, p, label, button, span, i, small, b')]
-  .filter(e => e.getBoundingClientRect().width && e.textContent.trim()
+  .filter(e => e.getBoundingClientRect().width
+    && /[\\p{L}\\p{N}]/u.test(e.textContent)
     && parseFloat(getComputedStyle(e).fontSize) < 12)
   .map(e => e.textContent)"""
