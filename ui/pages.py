@@ -62,9 +62,7 @@ def exists(name: str) -> bool:
 def navigation() -> list[st.Page]:
     """All pages that exist, with their titles in the language of this session."""
     return [
-        st.Page(
-            file_of(name), title=t(f"page.{name}"), url_path=name, default=name == DEFAULT
-        )
+        st.Page(file_of(name), title=t(f"page.{name}"), url_path=name, default=name == DEFAULT)
         for name in PAGES
         if exists(name)
     ]

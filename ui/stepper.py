@@ -23,9 +23,7 @@ def go_to(name: str, value: int) -> None:
     st.session_state[_KEY + name] = value
 
 
-def stepper(
-    name: str, last: int, start: int, following: str, further: Callable[[], None]
-) -> int:
+def stepper(name: str, last: int, start: int, following: str, further: Callable[[], None]) -> int:
     """Buttons for one iteration further, one back, and the beginning; gives the iteration.
 
     At the last one the first button is called ``following`` and does ``further`` instead, so that
