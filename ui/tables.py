@@ -39,15 +39,20 @@ def events_table(scenario: Scenario, kinds: Sequence[str], request: str = "") ->
     columns = result.events
     chosen = np.isin(columns["event"], [EVENT[kind] for kind in kinds])
     if request:
-        ids = result.inputs.request_id
-        known = ids.index(request) if request in ids else -2
-        chosen &= (columns["request"] == known) | (columns["other"] == known)
+        row = _row_of(result, request)
+        chosen &= (columns["request"] == row) | (columns["other"] == row)
     rows = np.flatnonzero(chosen)
     if not len(rows):
         st.info(t("table.no_events"), icon=":material/info:")
         return
     _show(_events(result, rows[:MOST_ROWS]), "table.events")
     _of_how_many(len(rows))
+
+
+def _row_of(result: SimulationResult, name: str) -> int:
+    """The row of a request by its name, also as the film writes it; -2 for nobody."""
+    ids = result.inputs.request_id
+    return next((ids.index(one) for one in (name, name.removeprefix("r")) if one in ids), -2)
 
 
 def _of_how_many(n: int) -> None:
