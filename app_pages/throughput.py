@@ -56,6 +56,7 @@ def choose(name: str, options: tuple[str, ...], stem: str, label: str) -> str:
         format_func=lambda option: speak(f"{stem}.{option}"),
         key=widget,
         on_change=take,
+        label_visibility="collapsed" if name == "part" else "visible",
     )
     return chosen
 
@@ -71,6 +72,7 @@ def viewer(part: str, case) -> None:
         required=True,
         format_func=lambda name: f"{name} {derivation.name_of(name, language)}",
         key=f"thr.formula.{part}",
+        label_visibility="collapsed",
     )
     derivation.show(
         chosen,

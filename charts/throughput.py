@@ -165,8 +165,8 @@ def bars(rows: Sequence[Bar], title: str, more: str, axis: str, theme: str = "li
             "error_x": {
                 "type": "data",
                 "symmetric": False,
-                "array": [(row.high or row.value) - row.value for row in rows],
-                "arrayminus": [row.value - (row.low or row.value) for row in rows],
+                "array": [row.high and row.high - row.value for row in rows],
+                "arrayminus": [row.low and row.value - row.low for row in rows],
                 "color": sheet.color["ink"],
                 "thickness": 1.6,
                 "width": 6,
@@ -191,7 +191,9 @@ def bars(rows: Sequence[Bar], title: str, more: str, axis: str, theme: str = "li
         "margin": {"l": 8, "r": 8, "t": LINE_PX + 12, "b": 8},
         "showlegend": False,
         "xaxis": sheet.bottom_axis(axis, range=[0, most * 1.14], fixedrange=True),
-        "yaxis": sheet.axis(autorange="reversed", fixedrange=True, tickfont={"size": 13}),
+        "yaxis": sheet.axis(
+            autorange="reversed", fixedrange=True, tickfont={"size": 13}, ticklabelstandoff=6
+        ),
     }
     return sheet.figure()
 
@@ -217,13 +219,19 @@ def shares(
                 "textposition": "outside",
                 "cliponaxis": False,
                 "marker": {
-                    "color": translucent(color, 0.8),
-                    "pattern": {"shape": shape, "fgcolor": sheet.color["ground"], "size": 7,
-                                "solidity": 0.2},
+                    "color": color,
+                    "line": {"color": color, "width": 1.2},
+                    "pattern": {
+                        "shape": shape,
+                        "fgcolor": color,
+                        "bgcolor": translucent(color, 0.25 if shape else 0.8),
+                        "size": 7,
+                        "solidity": 0.25,
+                    },
                 },
                 "hoverinfo": "skip",
             }
-        )  # fmt: skip
+        )
     sheet.heading(title, more, 0, 1, yshift=LINE_PX + 8)
     sheet.legend_line(0, 1)
     sheet.layout |= {
@@ -250,7 +258,7 @@ class Line(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A point that a simulation gave."""
+    """A point that a simulation gave; without a name it stands in no legend."""
 
     name: str
     x: float
@@ -271,7 +279,8 @@ def lines(
     most: float | None = None,
     legend_lines: int = 1,
 ) -> go.Figure:
-    """Curves with their bands; ``words`` has title, more, x, y, unit, batch; ``at`` marks batches.
+    """Curves with their bands; ``words`` has title, more, x, y, unit, batch, run;
+    ``at`` marks batches.
 
     ``most`` ends the vertical axis where one curve would hide the others.
     """
@@ -295,13 +304,15 @@ def lines(
                 "hovertemplate": f"{line.name} <b>%{{y:,.3~s}}</b> {words['unit']}<extra></extra>",
             }
         )
+    said = f"{words['run']} <b>%{{y:,.4~s}}</b> {words['unit']}<extra></extra>"
     for mark in marks:
         sheet.traces.append(
             {
                 "type": "scatter",
                 "x": [mark.x],
                 "y": [mark.y],
-                "name": mark.name,
+                "name": mark.name or words["x"],
+                "showlegend": bool(mark.name),
                 "mode": "markers",
                 "marker": {
                     "size": 11,
@@ -309,7 +320,7 @@ def lines(
                     "color": _color(sheet, mark.color),
                     "line": {"color": sheet.color["ink"], "width": 1.5},
                 },
-                "hovertemplate": f"{mark.name} <b>%{{y:,.4~s}}</b> {words['unit']}<extra></extra>",
+                "hovertemplate": said,
             }
         )
     for batch, name in at:

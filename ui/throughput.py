@@ -210,7 +210,9 @@ def _decode(case: Case, language: str, theme: str) -> go.Figure:
         ),
     )  # fmt: skip
     words = _axis_words("thr.decode", t, t("unit.ms"))
-    return charts.lines(found.batch, rows, (), words, theme, at=_batches(case))
+    return charts.lines(
+        found.batch, rows, (), words, theme, height=400, at=_batches(case), legend_lines=2
+    )
 
 
 def throughput_picture(case: Case) -> None:
@@ -230,14 +232,14 @@ def _throughput(case: Case, language: str, theme: str) -> go.Figure:
         Line(t("thr.x.static"), found.static, 2, "dashdot", band=found.static_band),
     )
     marks = (
-        Mark(t("thr.x.sim.continuous"), case.dynamic_batch, continuous.simulated, "decode"),
-        Mark(t("thr.x.sim.static"), case.static_batch, static.simulated, 2, "square"),
+        Mark(t("thr.x.run"), case.dynamic_batch, continuous.simulated, "decode"),
+        Mark("", case.static_batch, static.simulated, 2, "square"),
     )
     most = 1.08 * max(found.continuous_band[1].max(), np.median(found.bound))
     words = _axis_words("thr.x", t, t("unit.tokens_per_s"))
     return charts.lines(
         found.batch, rows, marks, words, theme,
-        height=430, at=_batches(case), most=float(most), legend_lines=1,
+        height=430, at=_batches(case), most=float(most), legend_lines=2,
     )  # fmt: skip
 
 
@@ -265,12 +267,18 @@ def _padding(output: int, static: int, language: str, theme: str) -> go.Figure:
     )
     words = _axis_words("thr.pad", t, "")
     at = ((float(static), f"B<sub>s</sub> = {static}"),)
-    return charts.lines(batch, rows, (), words, theme, height=430, at=at)
+    return charts.lines(batch, rows, (), words, theme, height=430, at=at, legend_lines=2)
 
 
 def _axis_words(stem: str, t, unit: str) -> Mapping[str, str]:
     words = {name: t(f"{stem}.{name}") for name in ("title", "more", "y")}
-    return {**words, "x": t("thr.axis.batch"), "batch": t("thr.axis.at"), "unit": unit}
+    return {
+        **words,
+        "x": t("thr.axis.batch"),
+        "batch": t("thr.axis.at"),
+        "unit": unit,
+        "run": t("thr.x.run"),
+    }
 
 
 def _batches(case: Case) -> tuple[tuple[float, str], ...]:
@@ -301,6 +309,8 @@ def pairs_table(case: Case) -> str:
 
 
 def _signed(share: float) -> str:
+    """In percent, on one line."""
     if abs(share) < 5e-5:
-        return "0 %"
-    return f"{'+' if share > 0 else '−'}{abs(share) * 100:.2g} %"
+        return "0\u00a0%"
+    size = abs(share) * 100
+    return f"{'+' if share > 0 else '−'}{size:.{2 if size < 1 else 1}f}\u00a0%"

@@ -9,7 +9,7 @@ import streamlit as st
 
 from formulas.entry import entry
 from ui.derivation.content import described, numbered, symbol_ids
-from ui.language import current_language
+from ui.language import current_language, t
 from ui.theme import current_theme
 
 __all__ = ["name_of", "show"]
@@ -37,7 +37,7 @@ def show(
     given = tuple((name, float(values[name])) for name in names if values and name in values)
     found = numbered(formula, language, given, _goal(key, formula))
     about = described(formula, language)
-    where = where or {}
+    where, follows = where or {}, t("deriv.follows")
     _component()(
         key=key,
         data={
@@ -52,7 +52,7 @@ def show(
                 name: {
                     **symbol,
                     "value": found["values"].get(name, ""),
-                    "where": where.get(name, ""),
+                    "where": where.get(name, follows if name in found["values"] else ""),
                 }
                 for name, symbol in about["symbols"].items()
             },

@@ -249,7 +249,13 @@ class Viewer {
     const { data } = this;
     const { words, changes } = data;
     if (!changes.length) return;
-    fill(this.part("goalname"), `${data.result} =`);
+    const name = this.part("goalname");
+    if (name.dataset.shown !== `${words.goal} ${data.result}`) {
+      name.dataset.shown = `${words.goal} ${data.result}`;
+      const symbol = make("span");
+      symbol.innerHTML = data.result;
+      name.replaceChildren(`${words.goal}:`, symbol, "=");
+    }
     const goal = this.part("goal");
     if (document.activeElement !== goal) goal.value = data.goal;
     goal.setAttribute("aria-label", words.goal);
