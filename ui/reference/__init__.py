@@ -1,0 +1,1 @@
+"""The parts of the Reference page: formulas, claims, words, devices, models, evidence, sources."""

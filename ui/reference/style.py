@@ -1,0 +1,34 @@
+"""Rules of style of the Reference page: quiet cards, wide formulas, and what a printer gets."""
+
+__all__ = ["STYLE"]
+
+STYLE = """
+<style>
+[data-testid="stMain"] h1 { padding: 0 }
+/* a card reads as one block */
+[class*="st-key-card-"] { gap: .5rem }
+[class*="st-key-card-"] table { margin: 0; font-size: .875rem }
+[class*="st-key-card-"] :is(th, td) { padding: .15rem .5rem !important }
+[class*="st-key-card-"] [data-testid="stMarkdownContainer"] :is(p, ul) { margin-bottom: .25rem }
+/* a formula wider than its card can be moved sideways */
+[class*="st-key-card-"] .katex-display { overflow: auto hidden; margin: 0 }
+/* tables of the catalogue use the width of the page; wide ones can be moved sideways */
+[class*="st-key-wide-"] [data-testid="stMarkdownContainer"] { overflow-x: auto }
+[class*="st-key-wide-"] table {
+  width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums }
+[class*="st-key-wide-"] :is(th, td) { padding: .25rem .5rem !important; vertical-align: top }
+[class*="st-key-wide-"] th { vertical-align: bottom }
+@media print {
+  [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
+  .st-key-tools, [class*="st-key-pager-"], [class*="st-key-links-"],
+  [data-testid="stButtonGroup"], [data-testid="stButton"] { display: none !important }
+  html, body, #root, .stApp, .stApp :is([data-testid="stAppViewContainer"],
+  [data-testid="stMain"], [data-testid="stMainBlockContainer"]) {
+    position: static !important; overflow: visible !important; height: auto !important;
+    max-width: none !important; padding: 0 !important; margin: 0 !important;
+    background: white !important }
+  .stApp, .stApp * { color: black !important }
+  [class*="st-key-card-"] { break-inside: avoid; border-color: #999 !important }
+}
+</style>
+"""
