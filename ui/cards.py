@@ -18,11 +18,11 @@ __all__ = ["STYLE", "Door", "course", "open_button", "preset_card", "way"]
 
 STYLE = """
 <style>
-[data-testid="stMain"] h1 { padding: 0 }
+[data-testid="stMain"] h1 { padding: 1.1rem 0 0 }
 [class*="st-key-card-"] button { justify-content: flex-start }
 [class*="st-key-card-"] button * { text-align: left }
 [class*="st-key-card-"] h3 { padding-top: 0 }
-[class*="st-key-course-"] [data-testid="stMarkdown"] { padding: 3px 8px }
+[class*="st-key-course-"] [data-testid="stMarkdown"] { padding: 0 8px; margin: -3px 0 }
 </style>
 """
 """Cards read from the left, their buttons too."""

@@ -20,7 +20,7 @@ __all__ = ["Figure", "figures", "formula", "number_exercise", "predict", "questi
 _KEY = "prediction."
 _STYLE = """
 <style>
-[data-testid="stMain"] h1 { padding: 0 }
+[data-testid="stMain"] h1 { padding: 1.1rem 0 0 }
 /* Streamlit's own hint in a field, which it has in English only */
 [data-testid="InputInstructions"] { display: none }
 </style>

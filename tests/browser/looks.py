@@ -59,3 +59,10 @@ TOO_SMALL = """() => [...document.querySelectorAll('svg text, p, label, button, 
     && /[\\p{L}\\p{N}]/u.test(e.textContent)
     && parseFloat(getComputedStyle(e).fontSize) < 12)
   .map(e => e.textContent)"""
+
+UNDER_THE_HEADER = """() => {
+  const bar = document.querySelector('[data-testid="stHeader"]').getBoundingClientRect();
+  const title = document.querySelector('[data-testid="stMain"] h1');
+  const box = title.getBoundingClientRect(), top = parseFloat(getComputedStyle(title).paddingTop);
+  return box.top + top < bar.bottom ? [title.textContent] : [];
+}"""

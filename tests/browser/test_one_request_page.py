@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.driving import settle
-from tests.browser.looks import CUT_OFF, SIZES, TOO_SMALL
+from tests.browser.looks import CUT_OFF, SIZES, TOO_SMALL, UNDER_THE_HEADER
 
 WORDS = {
     "en-US": {
@@ -41,6 +41,7 @@ def press(page, name):
 def test_a_dozen_clicks_lead_from_one_request_to_eight(open_page, locale, theme, size):
     words = WORDS[locale]
     page = open_page("/one_request", theme=theme, locale=locale, size=size, ready=READY)
+    assert page.evaluate(UNDER_THE_HEADER) == []
     check(page)
     for stage, begins in enumerate((1, 3)):
         press(page, words["guess"][stage])

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.driving import settle
-from tests.browser.looks import CUT_OFF, SIZES, TOO_SMALL
+from tests.browser.looks import CUT_OFF, SIZES, TOO_SMALL, UNDER_THE_HEADER
 
 FILM = ".lab .picture"
 TITLES = {
@@ -29,6 +29,7 @@ def test_the_page_fits_in_every_language_theme_and_size(open_page, locale, theme
     assert main.evaluate("m => m.scrollWidth <= m.clientWidth")
     assert page.evaluate(CUT_OFF) == []
     assert page.evaluate(TOO_SMALL) == []
+    assert page.evaluate(UNDER_THE_HEADER) == []
     # The whole film and its buttons are seen without scrolling.
     box = page.get_by_role("button", name=re.compile("Play|播放")).bounding_box()
     assert box["y"] + box["height"] <= size[1]
