@@ -68,7 +68,7 @@ def links(words: str, section: str, names: Sequence[str], place: str) -> None:
         st.markdown(f":gray[{words}]", width="content")
         for name in names:
             st.button(
-                name,
+                f":primary[{name}]",
                 key=f"ref.open.{place}.{name}",
                 type="tertiary",
                 on_click=go,

@@ -23,7 +23,7 @@ class Evidence(NamedTuple):
     """What was recorded of one policy in one engine.
 
     A decision of an iteration gives tokens to requests; ``grants`` counts these, ``changes`` the
-    preemptions, swaps and cancellations.
+    preemptions and swaps.
     """
 
     policy: str
@@ -55,7 +55,7 @@ def counted(folder: Path) -> tuple[Evidence, ...]:
 
 def _sizes(recording: Path) -> tuple[int, int, int, int]:
     """Requests, iterations, grants and changes of one recording."""
-    changes = ("preempted", "swapped_out", "swapped_in", "cancelled")
+    changes = ("preempted", "swapped_out", "swapped_in")
     rows = list(_rows(recording / "iterations.csv"))
     return (
         sum(1 for _ in _rows(recording / "requests.csv")),

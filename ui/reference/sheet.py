@@ -92,7 +92,7 @@ def _card(name: str, *, alone: bool = False) -> None:
             st.markdown(_head(name, language), width="stretch")
             if not alone:
                 st.button(
-                    t("ref.derivation"),
+                    f":primary[{t('ref.derivation')}]",
                     key=f"ref.open.{name}",
                     type="tertiary",
                     icon=":material/arrow_forward:",

@@ -4,20 +4,26 @@ __all__ = ["STYLE"]
 
 STYLE = """
 <style>
-[data-testid="stMain"] h1 { padding: 0 }
-/* a card reads as one block */
+[data-testid="stMain"] h1 { padding: 1.1rem 0 0 }
+/* a card reads as one block; Streamlit's pull at the end of a text would cut its last line off */
 [class*="st-key-card-"] { gap: .5rem }
+[class*="st-key-card-"] [data-testid="stMarkdownContainer"] { margin-bottom: 0 }
+[class*="st-key-card-"] [data-testid="stMarkdownContainer"] :is(p, ul) { margin-bottom: .25rem }
 [class*="st-key-card-"] table { margin: 0; font-size: .875rem }
 [class*="st-key-card-"] :is(th, td) { padding: .15rem .5rem !important }
-[class*="st-key-card-"] [data-testid="stMarkdownContainer"] :is(p, ul) { margin-bottom: .25rem }
+[class*="st-key-card-"] td .katex { font-size: 1.25em }
+[class*="st-key-links-"] :is(p, button) { line-height: 1.5; min-height: 0; padding-block: 0 }
 /* a formula wider than its card can be moved sideways */
-[class*="st-key-card-"] .katex-display { overflow: auto hidden; margin: 0 }
+[class*="st-key-card-"] .katex-display {
+  overflow: auto hidden; margin: 0; padding: .75em 0 1em !important }
 /* tables of the catalogue use the width of the page; wide ones can be moved sideways */
 [class*="st-key-wide-"] [data-testid="stMarkdownContainer"] { overflow-x: auto }
 [class*="st-key-wide-"] table {
   width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums }
 [class*="st-key-wide-"] :is(th, td) { padding: .25rem .5rem !important; vertical-align: top }
-[class*="st-key-wide-"] th { vertical-align: bottom }
+[class*="st-key-wide-"] th { vertical-align: bottom; word-break: keep-all }
+:is(.st-key-wide-devices, .st-key-wide-models) td:is(:first-child, :nth-last-child(2)) {
+  white-space: nowrap }
 @media print {
   [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
   .st-key-tools, [class*="st-key-pager-"], [class*="st-key-links-"],
