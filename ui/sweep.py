@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import zlib
 from functools import partial
 
 import streamlit as st
@@ -70,12 +71,15 @@ def _form(scenario: Scenario) -> Plan | None:
     """What the learner asks for; None where that cannot be, which is said."""
     parameters = _parameters(scenario)
     names = {path: parameter_name(path, scenario) for path in parameters}
+    if st.session_state.get("sweep.parameter") not in parameters:
+        st.session_state.pop("sweep.parameter", None)  # of another policy or workload
     left, middle, right = st.columns([3, 5, 2], vertical_alignment="top")
     path = left.selectbox(
         t("sweep.parameter"),
         parameters,
         format_func=names.get,
         key="sweep.parameter",
+        persist_state="session",
     )
     parameter = parameters[path]
     with middle:
@@ -100,7 +104,8 @@ def _form(scenario: Scenario) -> Plan | None:
 def _values(parameter: Parameter) -> tuple | None:
     unit = parameter_unit(parameter.path)
     label = t("sweep.values.unit", unit=unit) if unit else t("sweep.values")
-    key = f"sweep.values.{parameter.path}"
+    # Other suggestions are another field: values for one scenario say nothing about the next.
+    key = f"sweep.values.{parameter.path}.{zlib.crc32(repr(parameter.suggested).encode()):08x}"
     if parameter.kind in ("choice", "flag"):
         options = parameter.choices or (False, True)
         words = {value: value_word(parameter.path, value) for value in options}
@@ -110,6 +115,7 @@ def _values(parameter: Parameter) -> tuple | None:
             default=list(parameter.suggested[:MOST_VALUES]),
             format_func=words.get,
             key=key,
+            persist_state="session",
             max_selections=MOST_VALUES,
         )
         return tuple(chosen) or None
@@ -117,6 +123,7 @@ def _values(parameter: Parameter) -> tuple | None:
         label,
         value=", ".join(_plain(value) for value in parameter.suggested),
         key=key,
+        persist_state="session",
         help=t("sweep.values.help"),
         max_chars=400,
     )

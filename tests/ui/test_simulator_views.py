@@ -125,6 +125,10 @@ def test_changes_are_named_once_and_a_policy_brings_nothing_along():
 # -- sweep -----------------------------------------------------------------------------------------
 
 
+def values_field(app):
+    return next(field for field in app.text_input if field.key.startswith("sweep.values."))
+
+
 def run_out(app, limit_s=60):
     until = time.monotonic() + limit_s
     while app.session_state["sweep.job"].running and time.monotonic() < until:
@@ -134,7 +138,7 @@ def run_out(app, limit_s=60):
 
 def test_a_sweep_finds_a_curve_for_every_metric(open_app):
     app = open_app(preset="law", view="sweep")
-    app.text_input(key="sweep.values.workload.rate_per_s").set_value("0.1, 0.2, 0.4").run()
+    values_field(app).set_value("0.1, 0.2, 0.4").run()
     app.select_slider(key="sweep.seeds").set_value(2).run()
     app.button(key="sweep.start").click().run()
     run_out(app)
@@ -163,7 +167,7 @@ def test_a_choice_can_be_swept_and_what_cannot_run_says_why(open_app, path):
 def test_a_cancelled_sweep_keeps_what_it_found(open_app):
     app = open_app(preset="preemption-storm", view="sweep")
     values = ", ".join(f"{n}" for n in np.round(np.linspace(1, 6, 24), 2))
-    app.text_input(key="sweep.values.workload.rate_per_s").set_value(values).run()
+    values_field(app).set_value(values).run()
     app.select_slider(key="sweep.seeds").set_value(5).run()
     app.button(key="sweep.start").click().run()
     assert app.button(key="sweep.cancel")
@@ -189,10 +193,26 @@ def test_another_scenario_ends_a_sweep_and_hides_its_result(open_app):
     assert not app.exception
 
 
+def test_suggestions_follow_the_scenario_and_the_form_is_kept_over_views(open_app):
+    app = open_app(view="sweep")
+    before = values_field(app).value
+    app.selectbox(key="choice.preset").select("law").run()
+    assert values_field(app).value != before
+    app.selectbox(key="sweep.parameter").select("policy.max_num_seqs").run()
+    values_field(app).set_value("3, 5").run()
+    app.segmented_control(key="choice.view").select("time").run()
+    app.segmented_control(key="choice.view").select("sweep").run()
+    assert app.selectbox(key="sweep.parameter").value == "policy.max_num_seqs"
+    assert values_field(app).value == "3, 5"
+    app.selectbox(key="sweep.parameter").select("policy.watermark").run()
+    app.selectbox(key="choice.policy").select("static").run()  # which has no watermark
+    assert not app.exception
+
+
 @pytest.mark.parametrize("text", ["", "a, b", "1e999", "nan", ",".join(map(str, range(99)))])
 def test_values_that_are_none_get_a_sentence(open_app, text):
     app = open_app(view="sweep")
-    app.text_input(key="sweep.values.workload.rate_per_s").set_value(text).run()
+    values_field(app).set_value(text).run()
     assert not app.exception
     assert len(app.main.error) == 1
     assert app.button(key="sweep.start").disabled
