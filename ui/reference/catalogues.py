@@ -22,7 +22,7 @@ def glossary_table() -> None:
     st.markdown(prose("reference", "glossary").text)
     groups = marks.words("ref.group", GROUPS)
     with st.container(key="tools"):
-        search, group_at = st.columns([2, 4], vertical_alignment="bottom")
+        search, group_at = st.columns([2, 4])
         query = search.text_input(
             t("ref.search.glossary"),
             placeholder=t("ref.search.glossary.example"),
@@ -59,10 +59,10 @@ def device_table() -> None:
     rows = [
         (
             f"**{device.name}**",
-            significant(device.bf16_flop_per_s / 1e12, 4).removesuffix(".0"),
+            _short(device.bf16_flop_per_s / 1e12),
             _whole(device.hbm_bytes / 1e9),
-            significant(device.hbm_bytes_per_s / 1e12, 4),
-            significant(device.ridge_flop_per_byte),
+            _short(device.hbm_bytes_per_s / 1e12),
+            _whole(device.ridge_flop_per_byte),
             _whole(device.host_link_bytes_per_s / 1e9),
             _whole(device.host_link_effective_bytes_per_s / 1e9),
             _whole(device.gpu_link_bytes_per_s / 1e9),
@@ -91,7 +91,7 @@ def model_table() -> None:
                 _whole(model.hidden),
                 f"{model.heads} / {'MLA' if latent else model.kv_heads}",
                 str(model.head_dim),
-                significant(model.kv_bytes_per_token() / 1024, 4).removesuffix(".0"),
+                _short(model.kv_bytes_per_token() / 1024),
                 _whole(model.max_context_tokens),
                 marks.confidence(model.confidence),
                 marks.plain(model.source),
@@ -115,3 +115,8 @@ def _catalogue(name: str, first: str, numbers: tuple[str, ...], rows: list) -> N
 
 def _whole(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _short(value: float) -> str:
+    """As many digits as the table has, up to four."""
+    return f"{value:,.4g}"

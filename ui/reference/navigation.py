@@ -61,20 +61,18 @@ def go(section: str, name: str = "") -> None:
 
 
 def links(words: str, section: str, names: Sequence[str], place: str) -> None:
-    """A row of buttons that open entries; ``place`` tells equal buttons apart."""
+    """Words and buttons that open entries, in a row; ``place`` tells equal buttons apart."""
     if not names:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f":gray[{words}]", width="content")
-        for name in names:
-            st.button(
-                f":primary[{name}]",
-                key=f"ref.open.{place}.{name}",
-                type="tertiary",
-                on_click=go,
-                args=(section, name),
-                help=t("ref.open", name=name),
-            )
+    st.markdown(f":gray[{words}]", width="content")
+    for name in names:
+        st.button(
+            f":primary[{name}]",
+            key=f"ref.open.{place}.{name}",
+            type="tertiary",
+            on_click=go,
+            args=(section, name),
+        )
 
 
 def page_of(

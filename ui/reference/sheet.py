@@ -103,11 +103,16 @@ def _card(name: str, *, alone: bool = False) -> None:
         st.latex(_latex(name))
         left, right = st.columns(2, gap="medium")
         left.markdown(_symbols(name, language))
-        right.markdown(_notes(name, language))
-        with st.container(horizontal=True, gap="medium", key=f"links-{name}"):
-            links(t("ref.corrected_by"), "formulas", entry.corrected_by, f"{name}.by")
-            links(t("ref.corrects"), "formulas", _corrects().get(name, ()), f"{name}.of")
-            links(t("ref.claims"), "claims", entry.claims, f"{name}.claims")
+        right.markdown(_notes(name, language, with_claims=not alone))
+        ways = {
+            "corrected_by": ("formulas", entry.corrected_by),
+            "corrects": ("formulas", _corrects().get(name, ())),
+            "claims": ("claims", entry.claims if alone else ()),
+        }
+        if any(names for _, names in ways.values()):
+            with st.container(horizontal=True, vertical_alignment="center", key=f"links-{name}"):
+                for words, (section, names) in ways.items():
+                    links(t(f"ref.{words}"), section, names, f"{name}.{words}")
 
 
 @cache
@@ -148,8 +153,8 @@ def _symbols(name: str, language: str) -> str:
 
 
 @cache
-def _notes(name: str, language: str) -> str:
-    """Reason of the verdict, assumptions, sources."""
+def _notes(name: str, language: str, *, with_claims: bool) -> str:
+    """Reason of the verdict, assumptions, sources; claims where no button opens them."""
     formula = formulas.get(name)
     parts = []
     if reason := formula.reason(language):
@@ -159,4 +164,6 @@ def _notes(name: str, language: str) -> str:
         parts.append(f":gray[{t('ref.assumptions')}]\n{lines}")
     sources = "; ".join(map(marks.plain, formula.entry.source_texts(language)))
     parts.append(f":gray[{t('ref.source')}] {sources}")
+    if with_claims and formula.entry.claims:
+        parts.append(f":gray[{t('ref.claims')}] {', '.join(formula.entry.claims)}")
     return "\n\n".join(parts)

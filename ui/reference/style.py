@@ -12,10 +12,16 @@ STYLE = """
 [class*="st-key-card-"] table { margin: 0; font-size: .875rem }
 [class*="st-key-card-"] :is(th, td) { padding: .15rem .5rem !important }
 [class*="st-key-card-"] td .katex { font-size: 1.25em }
+/* a claim, what to say instead and why: side by side, without lines */
+:is([class*="st-key-card-A"], [class*="st-key-card-B"]) table {
+  width: 100%; table-layout: fixed; font-size: 1rem; border: 0 }
+:is([class*="st-key-card-A"], [class*="st-key-card-B"]) :is(th, td) {
+  border: 0; padding: .25rem 1.5rem .25rem 0 !important; vertical-align: top }
+:is([class*="st-key-card-A"], [class*="st-key-card-B"]) th { font-weight: 400; opacity: .7 }
 [class*="st-key-links-"] :is(p, button) { line-height: 1.5; min-height: 0; padding-block: 0 }
 /* a formula wider than its card can be moved sideways */
 [class*="st-key-card-"] .katex-display {
-  overflow: auto hidden; margin: 0; padding: .75em 0 1em !important }
+  overflow: auto hidden; margin: 0; padding: .75em .25em 1em !important }
 /* tables of the catalogue use the width of the page; wide ones can be moved sideways */
 [class*="st-key-wide-"] [data-testid="stMarkdownContainer"] { overflow-x: auto }
 [class*="st-key-wide-"] table {
@@ -34,6 +40,7 @@ STYLE = """
     max-width: none !important; padding: 0 !important; margin: 0 !important;
     background: white !important }
   .stApp, .stApp * { color: black !important }
+  [class*="st-key-card-"] .katex-display { font-size: .85em }
   [class*="st-key-card-"] { break-inside: avoid; border-color: #999 !important }
 }
 </style>

@@ -67,14 +67,12 @@ def claim_list(wanted: str) -> None:
 def _card(name: str) -> None:
     claim, language = claims()[name], current_language()
     badges = " ".join(map(marks.verdict, claim.verdicts))
+    heads = [t(f"ref.{words}") for words in ("claim", "instead", "why")]
+    texts = (claim.claim(language), claim.corrected(language), claim.reason(language))
+    table = marks.table(heads, [[marks.plain(text) for text in texts]])
+    head = f"**{name}** &nbsp; :gray[{t(f'ref.text.{claim.source}')}] &nbsp; {badges}"
     with st.container(border=True, key=f"card-{name}"):
-        st.markdown(f"**{name}** &nbsp; :gray[{t(f'ref.text.{claim.source}')}] &nbsp; {badges}")
-        said, instead, why = st.columns(3, gap="medium")
-        for column, words, text in (
-            (said, "claim", claim.claim(language)),
-            (instead, "instead", claim.corrected(language)),
-            (why, "why", claim.reason(language)),
-        ):
-            column.markdown(f":gray[{t(f'ref.{words}')}]  \n{marks.plain(text)}")
-        with st.container(key=f"links-{name}"):
-            links(t("ref.formulas"), "formulas", claim.formulas, f"{name}.formulas")
+        st.markdown(f"{head}\n\n{table}")
+        if claim.formulas:
+            with st.container(horizontal=True, vertical_alignment="center", key=f"links-{name}"):
+                links(t("ref.formulas"), "formulas", claim.formulas, f"{name}.formulas")
