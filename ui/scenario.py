@@ -241,6 +241,8 @@ def finish_panel(place: DeltaGenerator | None) -> None:
         mean = _mean_batch(summary(found.scenario))
     except LabError:
         return
+    if not mean > 0:
+        return
     seqs = found.scenario.policy.max_num_seqs
     with place.container():
         if is_static(found.basic["policy"]):

@@ -15,9 +15,9 @@ _STYLE = """
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: .75rem }
 /* the panel shows its sliders close together, without the ends of their scales */
 [data-testid="stSidebar"] [data-testid="stSliderTickBar"] { display: none }
-[data-testid="stSidebar"] [data-testid="stSlider"] > div > div {
-  padding-top: 1.5rem; padding-bottom: .25rem }
-[data-testid="stSidebar"] h1 { padding: .25rem 0; font-size: 1.4rem; white-space: nowrap }
+[data-testid="stSidebar"] [data-testid="stSlider"] > div > div { padding-bottom: .25rem }
+[data-testid="stSidebar"] [data-testid="stSlider"] > label { margin-bottom: .7rem }
+[data-testid="stSidebar"] h1 { padding: .25rem 0; font-size: 1.25rem; white-space: nowrap }
 /* formulas: KaTeX cuts the feet of fractions off without this */
 .katex-display { padding: .5em 0 !important }
 /* key figures: the unit is quieter than the number, what belongs to it quieter still; uncut */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 
 def settle(page: Page) -> None:
@@ -18,6 +18,29 @@ def figures(page: Page) -> list[str]:
 
 def pick(page: Page, label: str, option: str) -> None:
     """Choose from a select box by its visible words."""
-    page.get_by_test_id("stSelectbox").get_by_label(label, exact=True).click()
+    box = page.get_by_test_id("stSelectbox").get_by_label(label, exact=True)
+    box.scroll_into_view_if_needed()  # a list that opens while its place scrolls closes again
+    settle(page)
+    box.click()
     page.get_by_role("option", name=option, exact=True).click()
+    settle(page)
+
+
+def slide(page: Page, label: str, *keys: str) -> None:
+    """Move a slider with these keys, one after the other."""
+    for key in keys:
+        slider(page, label).press(key)
+    settle(page)
+
+
+def slider(page: Page, label: str) -> Locator:
+    """The handle of a slider; its ``aria-valuetext`` is what it shows."""
+    return page.locator(f'input[type=range][aria-label="{label}"]')
+
+
+def open_expert(page: Page, title: str, group: str) -> None:
+    """Open the expert part of the panel at one of its groups."""
+    panel = page.get_by_test_id("stSidebar")
+    panel.get_by_test_id("stExpander").get_by_text(title, exact=True).click()
+    panel.get_by_role("radio", name=group, exact=True).click()
     settle(page)

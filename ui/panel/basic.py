@@ -10,7 +10,7 @@ from model.schedulers import POLICIES
 from ui.language import current_language, t, translator
 from ui.panel import session
 from ui.panel.choices import Draft, is_static
-from ui.panel.controls import select, steps
+from ui.panel.controls import emphasize, select, steps
 from ui.panel.notes import Notes
 
 __all__ = ["basic_panel", "preset_row", "preset_select"]
@@ -76,12 +76,11 @@ def basic_panel(found: Draft, notes: Notes) -> st.delta_generator.DeltaGenerator
         help=t("panel.policy.help"),
     )
     notes.under("policy")
-    runs = "bs" if is_static(basic["policy"]) else "bd"
+    emphasize("choice.bs" if is_static(basic["policy"]) else "choice.bd")
     for name in ("bs", "bd"):
-        label = t(f"panel.{name}")
         steps(
             name,
-            f"**{label}**" if name == runs else label,
+            t(f"panel.{name}"),
             BATCHES,
             basic[name],
             own[name],

@@ -8,6 +8,7 @@ with one click move every control, and nothing depends on which controls are dra
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
@@ -30,7 +31,10 @@ from ui.panel.words import (
     unit_of,
 )
 
-__all__ = ["select", "setting_control", "steps", "toggle"]
+_LONG_NAME = 22
+"""Letters from which on a name may break after its underscores."""
+
+__all__ = ["emphasize", "select", "setting_control", "steps", "toggle"]
 
 
 def _say(widget: str, value: object, *, anew: bool = False) -> None:
@@ -112,12 +116,19 @@ def _with(scale: Sequence[int], value: int) -> Sequence[int]:
     return (*scale[:place], value, *scale[place:])
 
 
+def emphasize(*widgets: str) -> None:
+    """Print the labels of these controls bold; marks in a label would be read aloud."""
+    if widgets:
+        rules = ", ".join(f".st-key-{re.sub('[^a-z0-9]', '-', w)} label p" for w in widgets)
+        st.html(f"<style>{rules} {{ font-weight: 700 }}</style>")
+
+
 def setting_control(setting: Setting, found: Draft, *, of_stream: str = "") -> None:
     """The control of a setting, and a way back to the base's value where it is changed."""
     changed = setting.code in found.defaults
     value = found.values[setting.code]
     draw = {"flag": _flag, "choice": _choice}.get(setting.kind, _number)
-    draw(setting, value, _label(setting, of_stream, changed), found.scenario)
+    draw(setting, value, _label(setting, of_stream), found.scenario)
     if changed:
         default = found.defaults[setting.code]
         st.button(
@@ -130,15 +141,17 @@ def setting_control(setting: Setting, found: Draft, *, of_stream: str = "") -> N
         )
 
 
-def _label(setting: Setting, of_stream: str, changed: bool) -> str:
+def _label(setting: Setting, of_stream: str) -> str:
+    """Plain text, because it is also what a screen reader says."""
     unit = unit_of(setting)[1]
     name = name_of(setting)
-    label = t("setting.with_unit", name=name, unit=unit) if unit else name
+    parts = [t("setting.with_unit", name=name, unit=unit) if unit else name]
     if of_stream:
-        label = f"{label} · {of_stream}"
-    if engine_name(setting) not in ("", name):
-        label = f"{label} :small[:gray[{engine_name(setting)}]]"
-    return f"**{label}**" if changed else label
+        parts.append(of_stream)
+    engine = engine_name(setting)
+    if engine not in ("", name):
+        parts.append(engine.replace("_", "_\u200b") if len(engine) > _LONG_NAME else engine)
+    return " · ".join(parts)
 
 
 def _flag(setting: Setting, value: bool, label: str, scenario: Scenario | None) -> None:

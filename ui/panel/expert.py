@@ -8,7 +8,7 @@ import streamlit as st
 
 from ui.language import current_language, t, translator
 from ui.panel.choices import Draft
-from ui.panel.controls import setting_control
+from ui.panel.controls import emphasize, setting_control
 from ui.panel.notes import Notes
 from ui.panel.settings import GROUPS, Setting
 from ui.panel.words import matches
@@ -22,9 +22,10 @@ CHANGED = "changed"
 
 def expert_panel(found: Draft, notes: Notes) -> None:
     """Draw one group, or what is searched for: only what is seen costs time."""
-    n = len(found.defaults)
-    label = t("panel.expert.changed", n=n) if n else t("panel.expert")
-    part = st.expander(label, key="panel.expert", on_change="rerun", icon=":material/tune:")
+    # The label stays as it is: another one would close the part.
+    part = st.expander(
+        t("panel.expert"), key="panel.expert", on_change="rerun", icon=":material/tune:"
+    )
     if not part.open:
         return
     with part:
@@ -39,6 +40,9 @@ def expert_panel(found: Draft, notes: Notes) -> None:
         text = (text or "").strip()
         listed = _searched(found, text) if text else _grouped(found)
         names = _stream_names(found)
+        emphasize(
+            *(f"setting.{setting.code}" for setting in listed if setting.code in found.defaults)
+        )
         for setting in listed:
             several = setting.stream is not None and len(names) > 1
             mark = names[setting.stream] if several and (text or _group() == CHANGED) else ""
@@ -64,7 +68,7 @@ def _grouped(found: Draft) -> Sequence[Setting]:
     group = st.pills(
         t("panel.group"),
         groups,
-        format_func=lambda name: words(f"panel.group.{name}"),
+        format_func=lambda name: words(f"panel.group.{name}", n=len(found.defaults)),
         key="panel.group",
         required=True,
         label_visibility="collapsed",

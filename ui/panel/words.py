@@ -42,7 +42,7 @@ def unit_of(setting: Setting) -> tuple[float, str]:
     if setting.word in _UNITS:
         scale, key = _UNITS[setting.word]
         return scale, t(key)
-    if setting.kind not in ("whole", "number"):
+    if setting.kind not in ("whole", "number") or setting.group == "engine":
         return 1.0, ""
     return 1.0, next((t(key) for ending, key in _ENDINGS if setting.name.endswith(ending)), "")
 
