@@ -346,3 +346,12 @@ def test_the_bundle_opens_again():
 
     scenario = catalogue.presets()["law"].scenario
     assert read_bundle(write_bundle(scenario)).scenario == scenario
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["-5", "999999999999", "x", "1e3", ""])
+def test_a_moment_that_does_not_exist_is_no_fault(open_app, at):
+    app = open_app(view="film", at=at, speed="nan", follow="<b>nobody</b>")
+    assert not app.exception
