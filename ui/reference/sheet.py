@@ -127,7 +127,8 @@ def _corrects() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _latex(name: str) -> str:
-    return formulas.get(name).latex()
+    """Fractions within fractions in full size: the small ones of TeX are hard to read."""
+    return formulas.get(name).latex().replace(r"\frac", r"\dfrac")
 
 
 def _head(name: str, language: str) -> str:

@@ -15,10 +15,12 @@ STYLE = """
 /* a claim, what to say instead and why: side by side, without lines */
 :is([class*="st-key-card-A"], [class*="st-key-card-B"]) table {
   width: 100%; table-layout: fixed; font-size: 1rem; border: 0 }
+:is([class*="st-key-card-A"], [class*="st-key-card-B"]) :is(tr, th, td) { border: 0 !important }
 :is([class*="st-key-card-A"], [class*="st-key-card-B"]) :is(th, td) {
-  border: 0; padding: .25rem 1.5rem .25rem 0 !important; vertical-align: top }
+  padding: .25rem 1.5rem .25rem 0 !important; vertical-align: top }
 :is([class*="st-key-card-A"], [class*="st-key-card-B"]) th { font-weight: 400; opacity: .7 }
-[class*="st-key-links-"] :is(p, button) { line-height: 1.5; min-height: 0; padding-block: 0 }
+[class*="st-key-links-"] :is(p, button) {
+  line-height: 1.5; min-height: 0; padding-block: 0; margin-bottom: 0 !important }
 /* a formula wider than its card can be moved sideways */
 [class*="st-key-card-"] .katex-display {
   overflow: auto hidden; margin: 0; padding: .75em .25em 1em !important }
@@ -31,6 +33,7 @@ STYLE = """
 :is(.st-key-wide-devices, .st-key-wide-models) td:is(:first-child, :nth-last-child(2)) {
   white-space: nowrap }
 @media print {
+  html { font-size: 11px }
   [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
   .st-key-tools, [class*="st-key-pager-"], [class*="st-key-links-"],
   [data-testid="stButtonGroup"], [data-testid="stButton"] { display: none !important }
