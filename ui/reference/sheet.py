@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import streamlit as st
@@ -14,10 +15,11 @@ from ui.reference import marks
 from ui.reference.finding import STATUSES, formulas_found, known
 from ui.reference.navigation import go, links, page_of
 
-__all__ = ["formula_sheet"]
+__all__ = ["formula_sheet", "full_size"]
 
 PAGE = 20
 EVERYTHING = 10_000
+_PIECES = re.compile(r"[_^]\{|\\[a-zA-Z]+|\\.|.", re.DOTALL)
 
 
 def formula_sheet(wanted: str) -> None:
@@ -127,8 +129,21 @@ def _corrects() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _latex(name: str) -> str:
-    """Fractions within fractions in full size: the small ones of TeX are hard to read."""
-    return formulas.get(name).latex().replace(r"\frac", r"\dfrac")
+    return full_size(formulas.get(name).latex())
+
+
+def full_size(latex: str) -> str:
+    """Fractions within fractions as large as others; those in exponents and bounds stay small."""
+    parts, depth, small = [], 0, None
+    for part in _PIECES.findall(latex):
+        if part in ("{", "_{", "^{"):
+            depth += 1
+            small = depth if small is None and part != "{" else small
+        elif part == "}":
+            small = None if small == depth else small
+            depth -= 1
+        parts.append(r"\dfrac" if part == r"\frac" and small is None else part)
+    return "".join(parts)
 
 
 def _head(name: str, language: str) -> str:

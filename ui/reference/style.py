@@ -36,13 +36,15 @@ STYLE = """
   html { font-size: 11px }
   [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
   .st-key-tools, [class*="st-key-pager-"], [class*="st-key-links-"],
-  [data-testid="stButtonGroup"], [data-testid="stButton"] { display: none !important }
+  [data-testid="stButtonGroup"], [data-testid="stButton"],
+  [data-testid="stCaptionContainer"] { display: none !important }
   html, body, #root, .stApp, .stApp :is([data-testid="stAppViewContainer"],
   [data-testid="stMain"], [data-testid="stMainBlockContainer"]) {
     position: static !important; overflow: visible !important; height: auto !important;
     max-width: none !important; padding: 0 !important; margin: 0 !important;
     background: white !important }
   .stApp, .stApp * { color: black !important }
+  [class*="st-key-card-"] .stMarkdownBadge { background: none !important; border: 1px solid #999 }
   [class*="st-key-card-"] .katex-display { font-size: .85em }
   [class*="st-key-card-"] { break-inside: avoid; border-color: #999 !important }
 }
