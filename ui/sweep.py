@@ -34,7 +34,11 @@ MOST_VALUES = 24
 MOST_SEEDS = 5
 _JOB = "sweep.job"
 _POLL_S = 0.4
-_FIRST = (RATE, "policy.max_num_seqs", "policy")
+_FIRST = (
+    *(RATE, "policy", "policy.max_num_seqs", "policy.max_num_batched_tokens", "policy.chunk_size"),
+    *("hardware", "model", "tensor_parallel", "n_engines"),
+)
+"""Parameters that most people look for; the others follow in the order of the scenario."""
 _METRICS = ("slo_attainment_share", "ttft_p99_s", "tpot_p99_s", "throughput_output_tokens_per_s")
 
 
@@ -117,6 +121,7 @@ def _values(parameter: Parameter) -> tuple | None:
             key=key,
             persist_state="session",
             max_selections=MOST_VALUES,
+            wrap=True,
         )
         return tuple(chosen) or None
     text = st.text_input(

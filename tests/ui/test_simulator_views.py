@@ -355,3 +355,14 @@ def test_the_bundle_opens_again():
 def test_a_moment_that_does_not_exist_is_no_fault(open_app, at):
     app = open_app(view="film", at=at, speed="nan", follow="<b>nobody</b>")
     assert not app.exception
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_knows_several_engines(open_app, view):
+    app = open_app(view=view, x="engines-2", preset="interactive-offline")
+    assert not app.exception
+    if view == "film":
+        app.select_slider(key="film.engine").set_value(1).run()
+        assert not app.exception
+    if view == "requests":
+        assert set(app.dataframe[0].value["engine"]) == {0, 1}
