@@ -210,16 +210,20 @@ def drive(
             in_system.remove(request)
             ignored.append(request.id)
 
-        # 2. Nothing to compute: another decision at once, or wait for the next arrival.
+        # 2. Nothing to compute: another decision at once, or wait for something to happen.
         if not decision.scheduled:
             if decision.changed_something:
                 if not engine.empty_decision_is_a_row:
                     continue
-            elif not_arrived:
-                now = not_arrived[0].arrival_s
-                continue
             else:
-                break
+                # The engine is stuck: only an arrival, or the end of somebody's patience, helps.
+                next_s = min((request.cancel_s for request in in_system), default=math.inf)
+                if not_arrived:
+                    next_s = min(next_s, not_arrived[0].arrival_s)
+                if next_s == math.inf:
+                    break
+                now = next_s
+                continue
 
         # 3. The iteration.
         tokens = sum(decision.scheduled.values())
