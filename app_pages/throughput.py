@@ -84,7 +84,8 @@ def viewer(part: str, case) -> None:
 
 def claim(engine: Engine) -> None:
     guesses = ("printed", "alike", "below", "above")
-    guess = predict("throughput", says("ask"), [(name, t(f"thr.guess.{name}")) for name in guesses])
+    asks = says("ask", engine=lesson_of.engine_name(engine), **lesson_of.TEXT)
+    guess = predict("throughput", asks, [(name, t(f"thr.guess.{name}")) for name in guesses])
     if guess is None:
         return
     case = lesson_of.case_now(engine)

@@ -15,6 +15,7 @@ from formulas import get
 from model import catalogue
 from ui.language import current_language, t, translator
 from ui.prose import prose
+from ui.scenario import dynamic_batch, input_tokens, output_tokens, static_batch
 from ui.theme import current_theme
 from ui.units import significant
 from validation.throughput import (
@@ -31,9 +32,11 @@ from validation.throughput import (
 __all__ = [
     "BUSY",
     "PAGE",
+    "TEXT",
     "bounds_picture",
     "case_now",
     "decode_picture",
+    "engine_name",
     "factors_picture",
     "formula_values",
     "padding_picture",
@@ -63,27 +66,62 @@ def says(section: str, **numbers: object) -> str:
 
 
 def case_now(engine: Engine, lengths: str = "fixed") -> Case:
-    """The sliders, and the case that they make."""
+    """The sliders, and the case that they make; the page ends where the model cannot hold it."""
     found = {}
+    # A value that a button has just set needs no default beside it: Streamlit would complain.
+    is_set = st.session_state.pop("thr.set", False)
     for column, (name, (least, most, step)) in zip(
         st.columns(4, gap="medium"), _RANGES.items(), strict=True
     ):
         found[name] = column.slider(
-            t(f"thr.slider.{name}"), least, most, TEXT[name], step, key=name, bind="query-params"
+            t(f"thr.slider.{name}"),
+            least,
+            most,
+            None if is_set else TEXT[name],
+            step,
+            key=name,
+            bind="query-params",
         )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(t("thr.engine", engine=engine_name(engine)), width="content")
+        st.button(t("thr.take_panel"), type="tertiary", key="thr.panel", on_click=_take_panel)
+        if found != TEXT:
+            st.button(t("thr.take_text"), type="tertiary", key="thr.text", on_click=_take_text)
+    model = catalogue.model(engine.model)
+    if found["prompt"] + found["output"] > model.max_context_tokens:
+        limit = f"{model.max_context_tokens:,}"
+        st.warning(t("thr.context", model=model.name, n=limit), icon=":material/tune:")
+        st.stop()
     return Case(
         found["static"], found["dynamic"], found["prompt"], found["output"], lengths, engine
     )
 
 
-def is_text(case: Case) -> bool:
-    """Whether the sliders stand at the answer's own numbers."""
-    return list(TEXT.values()) == [
-        case.static_batch,
-        case.dynamic_batch,
-        case.prompt_tokens,
-        case.output_tokens,
-    ]
+def engine_name(engine: Engine) -> str:
+    """Model and GPUs, for people."""
+    device, gpus = catalogue.device(engine.hardware).name, engine.tensor_parallel
+    shown = f"{gpus} × {device}" if gpus > 1 else device
+    return f"{catalogue.model(engine.model).name} · {shown}"
+
+
+def _take_text() -> None:
+    _set(TEXT)
+
+
+def _take_panel() -> None:
+    """The panel's four numbers, as far as the sliders reach."""
+    wanted = (static_batch(), dynamic_batch(), input_tokens(), output_tokens())
+    near = {}
+    for (name, (least, most, step)), value in zip(_RANGES.items(), wanted, strict=True):
+        step_value = least + round((value - least) / step) * step
+        near[name] = int(min(max(step_value, least), most))
+    _set(near)
+
+
+def _set(numbers: Mapping[str, int]) -> None:
+    for name, value in numbers.items():
+        st.session_state[name] = value
+    st.session_state["thr.set"] = True
 
 
 # -- numbers of the formulas -----------------------------------------------------------------------

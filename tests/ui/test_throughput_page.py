@@ -16,6 +16,11 @@ def opened(open_app, **params):
     return app
 
 
+def check(app):
+    """The button under the exercise."""
+    return next(button for button in app.main.button if button.label == "Check")
+
+
 def numbers(app):
     return [metric.value.split()[0] for metric in app.main.metric]
 
@@ -66,8 +71,29 @@ def test_the_exercise_knows_the_usual_mistakes(open_app):
     app = opened(open_app, part="runs")
     for given, said in ((1150, "as printed"), (250, "in percent of the old"), (400, "same batch")):
         app.number_input(key="exercise.throughput.0").set_value(given)
-        app.main.button[0].click().run()
+        check(app).click().run()
         assert any(word in app.warning[0].value for word in (said, "what is printed")), given
     app.number_input(key="exercise.throughput.0").set_value(150)
-    app.main.button[0].click().run()
+    check(app).click().run()
     assert app.success
+
+
+def test_the_panels_numbers_can_be_taken_and_given_back(open_app):
+    app = opened(open_app, part="model", bs="16", bd="48", lin="1024", l="320")
+    app.button(key="thr.panel").click().run()
+    assert not app.exception
+    taken = [app.slider(key=name).value for name in ("static", "dynamic", "prompt", "output")]
+    assert taken == [16, 48, 1024, 320]
+    app.button(key="thr.text").click().run()
+    assert numbers(app)[0] == "+719"
+
+
+def test_a_case_beyond_the_models_context_gets_a_sentence(open_app):
+    app = open_app(page="throughput", part="runs", model="llama-2-13b", prompt="4096", v="2")
+    assert not app.exception
+    assert "4,096 tokens" in app.main.warning[0].value
+
+
+def test_the_panels_model_is_used(open_app):
+    small = numbers(opened(open_app, part="model"))
+    assert numbers(opened(open_app, part="model", model="llama-2-13b", v="2"))[1] != small[1]

@@ -209,7 +209,7 @@ def _change(bound, name, result, wanted, elasticity, language) -> dict[str, str]
 def _solved(formula, bound, name, wanted, language) -> tuple[str, str, str]:
     """Closed form as MathML, the value that it needs, and how that was found."""
     if formula.algorithm is not None:
-        return "", "–", translate(language, "deriv.no_solution")
+        return "", "–", translate(language, "deriv.algorithm")
     try:
         found = bound.solve_for(name, wanted)
     except FormulaError:
