@@ -133,8 +133,11 @@ def _latex(name: str) -> str:
 
 
 def full_size(latex: str) -> str:
-    """Fractions within fractions as large as others; those in exponents and bounds stay small."""
-    parts, depth, small = [], 0, None
+    """Fractions within fractions as large as others; those in exponents and bounds stay small.
+
+    So do those in ⌈ ⌉ within ⌊ ⌋: KaTeX draws brackets of that height wrongly.
+    """
+    parts, depth, small, rounded = [], 0, None, 0
     for part in _PIECES.findall(latex):
         if part in ("{", "_{", "^{"):
             depth += 1
@@ -142,7 +145,9 @@ def full_size(latex: str) -> str:
         elif part == "}":
             small = None if small == depth else small
             depth -= 1
-        parts.append(r"\dfrac" if part == r"\frac" and small is None else part)
+        rounded += (part in (r"\lfloor", r"\lceil")) - (part in (r"\rfloor", r"\rceil"))
+        grows = part == r"\frac" and small is None and rounded < 2
+        parts.append(r"\dfrac" if grows else part)
     return "".join(parts)
 
 
