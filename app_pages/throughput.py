@@ -266,4 +266,5 @@ def lesson(engine: Engine) -> None:
 
 
 question(lesson_of.PAGE)
+lesson_of.apply_style()
 lesson(engine_of(current_scenario()))

@@ -162,19 +162,11 @@ def bars(rows: Sequence[Bar], title: str, more: str, axis: str, theme: str = "li
                     "solidity": 0.2,
                 },
             },
-            "error_x": {
-                "type": "data",
-                "symmetric": False,
-                "array": [row.high and row.high - row.value for row in rows],
-                "arrayminus": [row.low and row.value - row.low for row in rows],
-                "color": sheet.color["ink"],
-                "thickness": 1.6,
-                "width": 6,
-            },
             "width": 0.62,
             "hoverinfo": "skip",
         }
     )
+    _ranges(sheet, [row for row in rows if row.low is not None and row.high is not None])
     for row in rows:
         sheet.note(
             f"<b>{significant(row.value)}×</b>",
@@ -196,6 +188,29 @@ def bars(rows: Sequence[Bar], title: str, more: str, axis: str, theme: str = "li
         ),
     }
     return sheet.figure()
+
+
+def _ranges(sheet: Sheet, rows: Sequence[Bar]) -> None:
+    """Whiskers of the bars that have a range."""
+    sheet.traces.append(
+        {
+            "type": "scatter",
+            "x": [row.value for row in rows],
+            "y": [row.label for row in rows],
+            "mode": "markers",
+            "marker": {"size": 0.1, "color": sheet.color["ink"]},
+            "error_x": {
+                "type": "data",
+                "symmetric": False,
+                "array": [row.high - row.value for row in rows],
+                "arrayminus": [row.value - row.low for row in rows],
+                "color": sheet.color["ink"],
+                "thickness": 1.6,
+                "width": 6,
+            },
+            "hoverinfo": "skip",
+        }
+    )
 
 
 def shares(

@@ -33,6 +33,7 @@ __all__ = [
     "BUSY",
     "PAGE",
     "TEXT",
+    "apply_style",
     "bounds_picture",
     "case_now",
     "decode_picture",
@@ -58,6 +59,15 @@ _RANGES = {  # least, most, step
     "prompt": (16, 4096, 16),
     "output": (16, 1024, 8),
 }
+
+
+def apply_style() -> None:
+    """Sliders without the ends of their scales, as in the panel: the picture comes sooner."""
+    with st.container(key="thr-style"):
+        st.html(
+            "<style>.st-key-thr-style, [data-testid='stMain'] [data-testid='stSliderTickBar'] "
+            "{display: none}</style>"
+        )
 
 
 def says(section: str, **numbers: object) -> str:
