@@ -6,15 +6,18 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from model.errors import LabError
 from model.events import EVENTS
+from model.experiment import with_policy
 from model.scenario import Scenario
+from model.schedulers import POLICIES
 from ui.downloads import download_row
 from ui.engine import simulated
-from ui.language import current_language, t
+from ui.language import current_language, error_sentence, t
 from ui.panel.session import current_choices
 from ui.panel.share import link_to
 from ui.pictures import Rows, draw, latencies, lives, over_time, utilizations
-from ui.player import View, show
+from ui.player import View, compare, show
 from ui.prose import prose
 from ui.sweep import sweep_view
 from ui.tables import events_table, requests_table
@@ -60,6 +63,42 @@ def _reading(section: str) -> None:
 
 @st.fragment
 def _film(scenario: Scenario) -> None:
+    words = {name: t(f"policy.{name}") for name in POLICIES if name != scenario.policy.name}
+    other = st.selectbox(
+        t("film.compare"),
+        tuple(words),
+        index=None,
+        format_func=words.get,
+        placeholder=t("film.compare.nobody"),
+        key="film.compare",
+        persist_state="session",
+        width=320,
+    )
+    if other in words:
+        _compared_films(scenario, other)
+    else:
+        _one_film(scenario)
+
+
+def _compared_films(scenario: Scenario, policy: str) -> None:
+    """The same arrivals under another policy with the same limits, on one clock."""
+    try:
+        sides = [scenario, with_policy(scenario, policy)]
+        results = [simulated(side) for side in sides]
+    except LabError as error:
+        st.error(error_sentence(error))
+        return
+    compare(
+        results,
+        key="film.compared",
+        titles=[t(f"policy.{side.policy.name}") for side in sides],
+        language=current_language(),
+        theme=current_theme(),
+        title=f"iteration-lab-{scenario.policy.name}-{policy}",
+    )
+
+
+def _one_film(scenario: Scenario) -> None:
     engine_id = 0
     if scenario.n_engines > 1:
         engine_id = st.select_slider(t("film.engine"), range(scenario.n_engines), key="film.engine")
