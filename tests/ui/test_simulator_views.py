@@ -51,6 +51,19 @@ def test_the_chosen_view_goes_into_the_address(open_app):
     assert app.session_state["view"] == ""
 
 
+# -- film ------------------------------------------------------------------------------------------
+
+
+def test_the_same_arrivals_can_be_watched_under_two_policies(open_app):
+    app = open_app(preset="preemption-storm", view="film")
+    compared = app.selectbox(key="film.compare")
+    assert "vLLM V1" not in compared.options, "the policy of the run is not compared with itself"
+    compared.select("orca").run()
+    assert not app.exception
+    assert not app.error
+    assert len(app.get("bidi_component")) == 1
+
+
 # -- requests and decisions ------------------------------------------------------------------------
 
 
