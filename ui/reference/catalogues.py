@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from model import catalogue
+from model.catalogue import Model
 from ui.glossary import GROUPS, entries, meaning
 from ui.language import current_language, t
 from ui.prose import prose
@@ -92,7 +93,7 @@ def model_table() -> None:
                 f"{model.heads} / {'MLA' if latent else model.kv_heads}",
                 str(model.head_dim),
                 _short(model.kv_bytes_per_token() / 1024),
-                _whole(model.max_context_tokens),
+                _context(model),
                 marks.confidence(model.confidence),
                 marks.plain(model.source),
             )
@@ -105,12 +106,20 @@ def _catalogue(name: str, first: str, numbers: tuple[str, ...], rows: list) -> N
     heads = [t(f"ref.head.{head}") for head in (first, *numbers, "confidence", "source")]
     with st.container(key=f"wide-{name}"):
         st.markdown(marks.table(heads, rows, numbers=range(1, len(numbers) + 1)))
-    used = dict.fromkeys(row[-2] for row in rows)
-    codes = [code for code in marks.CONFIDENCES if marks.confidence(code) in used]
+    written = " ".join(cell for row in rows for cell in row)
+    codes = [code for code, icon in marks.CONFIDENCES.items() if icon in written]
     lines = (f"- {marks.confidence(code)}: {t(f'ref.confidence.{code}.means')}" for code in codes)
     st.markdown("\n".join(lines))
     if current_language() != "en":
         st.caption(t("ref.sources_in_english"))
+
+
+def _context(model: Model) -> str:
+    """The context length, marked where it is less sure than the rest of the row."""
+    tokens = _whole(model.max_context_tokens)
+    if model.context_confidence == model.confidence:
+        return tokens
+    return f"{marks.CONFIDENCES[model.context_confidence]} {tokens}"
 
 
 def _whole(value: float) -> str:
