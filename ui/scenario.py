@@ -18,7 +18,6 @@ from model.requests import Requests
 from model.result import SimulationResult
 from model.scenario import Scenario, TraceReference
 from model.traces import Trace
-from ui.address import open_address
 from ui.engine import summary
 from ui.language import t
 from ui.panel import session
@@ -28,6 +27,7 @@ from ui.panel.command import command_dialog
 from ui.panel.controls import toggle
 from ui.panel.expert import expert_panel
 from ui.panel.notes import Notes
+from ui.panel.session import open_panel
 from ui.panel.share import bundle_upload, link_to, rebased, share_dialog
 from ui.panel.uploads import hold
 from ui.units import duration, significant
@@ -195,12 +195,6 @@ def _mean_batch(numbers: Mapping[str, float]) -> float:
 
 
 # -- the panel itself, for the entry script --------------------------------------------------------
-
-
-def open_panel() -> None:
-    """Bring address and session together; before everything else in every run."""
-    if open_address(("lang", *session.ADDRESS)):
-        session.read_address()
 
 
 def scenario_panel() -> DeltaGenerator | None:

@@ -49,7 +49,7 @@ def test_a_card_opens_its_preset_and_the_link_carries_it(open_page):
     page = open_page("/?lang=zh", ready=FILM)
     page.get_by_role("button", name="法律长文").click()
     expect(heading(page)).to_have_text("模拟器")
-    expect(page).to_have_url(re.compile("/simulator.*preset=law"))
+    expect(page).to_have_url(re.compile("/simulator.*preset-law"))
     assert "lang=zh" in page.url
     link = re.sub(r"^https?://[^/]+", "", page.url).replace("lang=zh", "lang=en")
     fresh = open_page(link)
@@ -62,7 +62,7 @@ def test_another_card_opens_another_preset_in_the_same_visit(open_page):
     for name, code in (("Preemption storm", "preemption-storm"), ("Code completion", "code")):
         page.get_by_role("button", name=name, exact=True).click()
         expect(heading(page)).to_have_text("Simulator")
-        expect(page).to_have_url(re.compile(f"preset={code}"))
+        expect(page).to_have_url(re.compile(f"preset-{code}"))
         page.get_by_role("link", name="Start", exact=True).click()
         expect(heading(page)).to_have_text(TITLES["en-US"])
         settle(page)

@@ -43,7 +43,7 @@ def test_a_card_opens_the_simulator_with_its_preset(open_app, preset):
     app.button(key=f"start.preset.{preset}").click().run()
     assert not app.exception
     assert app.main.title[0].value == translate("en", "page.simulator")
-    assert app.session_state["preset"] == preset
+    assert app.session_state["s"].startswith(f"preset-{preset}~")
 
 
 def test_a_door_opens_the_lesson_with_eight_requests(open_app):

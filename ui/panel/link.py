@@ -1,15 +1,19 @@
-"""Choices as the parameters of a link, and back: codes that mean the same in every language.
+"""Choices as a parameter of the address, and back: codes that mean the same in every language.
 
-A link holds differences only, and its version. ``preset=law&bd=32&x=rate-0.1*tpot-0.08&v=2`` is
-the preset "law" with Bd 32 and two settings of the expert part, whose codes are in
-:mod:`ui.panel.settings`. ``none`` leaves a setting open, flags are 1 and 0.
+``?s=preset-law~bd-32~rate-0.1~tpot-0.08~v-2`` is the preset "law" with Bd 32 and two settings of
+the expert part, whose codes are in :mod:`ui.panel.settings`. A link says only what differs from its
+preset, and its version. ``none`` leaves a setting open, flags are 1 and 0. One parameter holds all,
+so that one change is one step of the back button.
+
+The plain form ``?preset=law&bd=32&x=rate-0.1~tpot-0.08&v=2`` is read as well: it is what the first
+links looked like, and easier to write by hand.
 
 Whatever stands in a link is read value by value: what is unknown or impossible is left out and
 named, and the rest is used. Versions:
 
-1. ``preset``, ``policy``, ``hardware``, ``gpus``, ``model``. A static batch was as large as the
-   dynamic one.
-2. With ``bs``, ``bd``, ``lin``, ``l`` and ``x``.
+1. Plain ``preset``, ``policy``, ``hardware``, ``gpus``, ``model``. A static batch was as large as
+   the dynamic one.
+2. With ``bs``, ``bd``, ``lin``, ``l`` and the expert settings; in one parameter.
 """
 
 from __future__ import annotations
@@ -22,26 +26,43 @@ from types import MappingProxyType
 from model import catalogue
 from model.scenario import LARGEST_TENSOR_PARALLEL
 from model.schedulers import POLICIES
-from ui.address import VERSION
 from ui.panel.choices import MOST_SEQS, MOST_TOKENS, Choices, Value, is_static
 from ui.panel.settings import Setting, setting_of
 
-__all__ = ["BUNDLE", "FIELDS", "default_base", "read", "write"]
+__all__ = [
+    "BUNDLE",
+    "PARAMETER",
+    "PLAIN",
+    "VERSION",
+    "default_base",
+    "read",
+    "read_plain",
+    "spelled",
+    "write",
+]
 
-FIELDS = ("preset", "policy", "bs", "bd", "lin", "l", "hardware", "gpus", "model", "x")
-"""Parameters of the panel in a link, beside the version ``v``."""
+VERSION = 2
+PARAMETER = "s"
+"""Name of the one parameter."""
+
+_BASIC = ("preset", "policy", "bs", "bd", "lin", "l", "hardware", "gpus", "model")
+_EXPERT, _VERSION = "x", "v"
+PLAIN = (*_BASIC, _EXPERT, _VERSION)
+"""Parameters of the plain form."""
 
 BUNDLE = re.compile(r"bundle-[0-9a-f]{16}", re.ASCII)
 """A base that is no preset: the scenario of a file, by its hash."""
 
-LONGEST = 4000  # characters of a parameter; a link with every setting has about 700
+LONGEST = 4000  # characters; a link with every setting has about 700
 MEASURED = "measured"
-"""In ``x``: formulas take the simulated mean batch for Bd."""
+"""Code of a flag: formulas take the simulated mean batch for Bd."""
 
-_BETWEEN, _IS = "*", "-"  # neither is escaped in an address
+_BETWEEN, _IS = "~", "-"  # neither is escaped in an address
 _WHOLE = re.compile(r"[+-]?[0-9]{1,16}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})(e[+-]?[0-9]{1,3})?", re.ASCII)
 _NAME = re.compile(r"[a-z0-9.]{1,24}", re.ASCII)
+
+Pairs = tuple[tuple[str, str], ...]
 
 
 @cache
@@ -53,19 +74,22 @@ def default_base() -> str:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def write(choices: Choices) -> Mapping[str, str]:
-    """The parameters of a link by name; empty where there is no difference."""
-    expert = [f"{code}{_IS}{_text(value)}" for code, value in choices.expert]
+def write(choices: Choices) -> str:
+    """The parameter for these choices; empty where nothing differs from the first preset."""
+    return "" if choices == Choices(default_base()) else spelled(choices)
+
+
+def spelled(choices: Choices) -> str:
+    """The parameter, also where it could be left out."""
+    pairs = [("preset", choices.base)]
+    for name in _BASIC[1:]:
+        if (value := getattr(choices, name)) is not None:
+            pairs.append((name, str(value)))
+    pairs += [(code, _text(value)) for code, value in choices.expert]
     if choices.measured:
-        expert.append(f"{MEASURED}{_IS}1")
-    fields = {
-        "preset": "" if choices.base == default_base() else choices.base,
-        "x": _BETWEEN.join(expert),
-    }
-    for name in FIELDS[1:-1]:
-        value = getattr(choices, name)
-        fields[name] = "" if value is None else str(value)
-    return MappingProxyType({name: fields[name] for name in FIELDS})
+        pairs.append((MEASURED, "1"))
+    pairs.append((_VERSION, str(VERSION)))
+    return _BETWEEN.join(f"{name}{_IS}{text}" for name, text in pairs)
 
 
 def _text(value: Value) -> str:
@@ -82,68 +106,93 @@ def _text(value: Value) -> str:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def read(fields: Mapping[str, str], version: str = "") -> tuple[Choices, tuple[str, ...]]:
-    """The choices of a link, and the names of what was left out of it.
+def read(text: str) -> tuple[Choices, tuple[str, ...]]:
+    """The choices of the one parameter, and the names of what was left out of it.
 
-    A name is a parameter or the code of a setting, safe to show; "?" stands for what has no
+    A name is that of a control or the code of a setting, safe to show; "?" stands for what has no
     readable name, "v" for a version that this program does not know.
     """
-    return _read(tuple(fields.get(name) or "" for name in FIELDS), version or "")
+    return _read_text(text)
+
+
+def read_plain(fields: Mapping[str, str]) -> tuple[Choices, tuple[str, ...]]:
+    """The choices of the plain form, as :func:`read`."""
+    pairs: list[tuple[str, str]] = []
+    too_long = tuple(name for name in PLAIN if len(fields.get(name, "")) > LONGEST)
+    for name in PLAIN:
+        text = "" if name in too_long else fields.get(name, "")
+        if name == _EXPERT:
+            pairs += _pairs(text)
+        elif text:
+            pairs.append((name, text))
+    choices, left_out = _read(tuple(pairs))
+    return choices, (*too_long, *left_out)
 
 
 @lru_cache(maxsize=512)
-def _read(texts: tuple[str, ...], version: str) -> tuple[Choices, tuple[str, ...]]:
+def _read_text(text: str) -> tuple[Choices, tuple[str, ...]]:
+    if len(text) > LONGEST:
+        return Choices(default_base()), (PARAMETER,)
+    return _read(tuple(_pairs(text)))
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """(name, value) of what stands between the separators."""
+    parts = (part.partition(_IS) for part in text.split(_BETWEEN) if part)
+    return [(name, value) for name, _, value in parts]
+
+
+def _read(pairs: Pairs) -> tuple[Choices, tuple[str, ...]]:
     left_out: list[str] = []
-    fields = dict(zip(FIELDS, texts, strict=True))
-    for name, text in fields.items():
-        if len(text) > LONGEST:
-            left_out.append(name)
-            fields[name] = ""
-    if version not in ("", *map(str, range(1, int(VERSION) + 1))):
-        left_out.append("v")
     values: dict[str, Value] = {}
-    for name, reader in _READERS.items():
-        if text := fields[name]:
-            values[name] = reader(text)
-            if values[name] is None:
+    expert: dict[str, Value] = {}
+    version, measured = "", False
+    for name, text in pairs:
+        if name in _READERS:
+            if (value := _READERS[name](text)) is None:
                 left_out.append(name)
+            else:
+                values[name] = value
+        elif name == _VERSION:
+            version = text
+        elif name == MEASURED and text in ("0", "1"):
+            measured = text == "1"
+        elif (value := _setting_value(name, text)) is not _UNREADABLE:
+            expert[name] = value
+        else:
+            left_out.append(name if _NAME.fullmatch(name) else "?")
+    if version not in ("", *map(str, range(1, VERSION + 1))):
+        left_out.append(_VERSION)
     base = values.pop("preset", None) or default_base()
-    if version == "1" and (change := _version_1(base, values)):
-        values |= change
-    expert, measured = _expert(fields["x"], left_out)
-    names = tuple(dict.fromkeys(left_out))
-    return Choices(base=base, expert=expert, measured=measured, **values), names
+    if version == "1":
+        values |= _version_1(base, values)
+    choices = Choices(
+        base=base,
+        expert=tuple(sorted(expert.items(), key=lambda item: item[0])),
+        measured=measured,
+        **values,
+    )
+    return choices, tuple(dict.fromkeys(left_out))
 
 
 def _version_1(base: str, values: Mapping[str, Value]) -> dict[str, Value]:
     """In the first links a static batch took the batch limit of the preset."""
-    if values.get("bs") is not None or not is_static(values.get("policy") or ""):
+    if "bs" in values or not is_static(values.get("policy") or ""):
         return {}
     preset = catalogue.presets().get(base)
     return {"bs": preset.scenario.policy.max_num_seqs} if preset else {}
 
 
-def _expert(text: str, left_out: list[str]) -> tuple[tuple[tuple[str, Value], ...], bool]:
-    found: dict[str, Value] = {}
-    measured = False
-    for pair in filter(None, text.split(_BETWEEN)):
-        code, _, value = pair.partition(_IS)
-        if code == MEASURED and value in ("0", "1"):
-            measured = value == "1"
-            continue
-        setting = setting_of(code) if _NAME.fullmatch(code) else None
-        read = _UNREADABLE if setting is None else _value(setting, value)
-        if read is _UNREADABLE or not setting.allows(read):
-            left_out.append(code if _NAME.fullmatch(code) else "?")
-        else:
-            found[code] = read
-    return tuple(sorted(found.items(), key=lambda item: item[0])), measured
-
-
 _UNREADABLE = object()
 
 
-def _value(setting: Setting, text: str) -> Value | object:
+def _setting_value(code: str, text: str) -> Value | object:
+    setting = setting_of(code) if _NAME.fullmatch(code) else None
+    value = _UNREADABLE if setting is None else _typed(setting, text)
+    return value if value is not _UNREADABLE and setting.allows(value) else _UNREADABLE
+
+
+def _typed(setting: Setting, text: str) -> Value | object:
     if text == "none":
         return None
     if setting.kind == "flag":
@@ -167,11 +216,13 @@ def _one_of(known: Callable[[], Collection[str]]) -> Callable[[str], str | None]
     return lambda text: text if text in known() else None
 
 
+def _base(text: str) -> str | None:
+    return text if text in catalogue.presets() or BUNDLE.fullmatch(text) else None
+
+
 _READERS: Mapping[str, Callable[[str], Value]] = MappingProxyType(
     {
-        "preset": lambda text: (
-            text if text in catalogue.presets() or BUNDLE.fullmatch(text) else None
-        ),
+        "preset": _base,
         "policy": _one_of(lambda: POLICIES),
         "bs": _whole(1, MOST_SEQS),
         "bd": _whole(1, MOST_SEQS),

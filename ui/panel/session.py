@@ -27,26 +27,53 @@ __all__ = [
     "held_now",
     "last_changed",
     "left_out",
-    "missing_base",
-    "read_address",
+    "open_panel",
     "reset",
     "set_measured",
 ]
 
-ADDRESS = link.FIELDS
-"""The address parameters of the panel."""
+ADDRESS = ("lang", link.PARAMETER)
+"""The parameters of the address that the whole app shares."""
 
 _LEFT_OUT = "panel.left_out"
 _LAST = "panel.last"
 
 
-def read_address() -> None:
-    """Take over what stands in the address, where it has news; name what could not be used."""
-    codes = address.codes()
-    choices, names = link.read(codes, codes[address.VERSION_FIELD])
+def open_panel() -> None:
+    """Bring address and session together; before everything else in every run."""
+    if address.is_first_run():
+        _take_plain_form()
+    if address.open_address(ADDRESS):
+        _read_address()
+
+
+def _take_plain_form() -> None:
+    """A link of the plain form becomes one of the present form before anything is bound to it."""
+    plain = _plain_fields()
+    if not plain:
+        return
+    text = st.query_params.get(link.PARAMETER, "")
+    choices, names = link.read(text) if text else link.read_plain(plain)
+    _note(names, None)
+    address.rewrite({link.PARAMETER: link.write(choices)}, link.PLAIN, ADDRESS)
+
+
+def _plain_fields() -> dict[str, str]:
+    return {name: st.query_params[name] for name in link.PLAIN if name in st.query_params}
+
+
+def _read_address() -> None:
+    """Take over what stands in the address, and name what could not be used."""
+    text = address.codes()[link.PARAMETER]
+    # After the back button the plain form may be there again.
+    choices, names = link.read(text) if text else link.read_plain(_plain_fields())
+    _note(names, None)
+    address.put(link.PARAMETER, link.write(choices))
+
+
+def _note(names: tuple[str, ...], last: str | None) -> None:
     st.session_state[_LEFT_OUT] = names
-    st.session_state[_LAST] = None
-    address.put(link.write(choices))
+    st.session_state[_LAST] = last
 
 
 def left_out() -> tuple[str, ...]:
@@ -61,7 +88,7 @@ def last_changed() -> str | None:
 
 def current_choices() -> Choices:
     """What is chosen now."""
-    return link.read(address.codes())[0]
+    return link.read(address.codes()[link.PARAMETER])[0]
 
 
 def base_of(choices: Choices) -> Base | None:
@@ -78,12 +105,6 @@ def _preset_bases() -> Mapping[str, Base]:
     return MappingProxyType(
         {name: Base(preset.scenario) for name, preset in catalogue.presets().items()}
     )
-
-
-def missing_base() -> str | None:
-    """The name of the file that the link needs and this session lacks."""
-    choices = current_choices()
-    return choices.base if base_of(choices) is None else None
 
 
 def held_now() -> Held | None:
@@ -103,9 +124,8 @@ def current_draft() -> Draft | None:
 
 def adopt(choices: Choices, last: str | None = None) -> None:
     """Make these the choices of the session."""
-    st.session_state[_LEFT_OUT] = ()
-    st.session_state[_LAST] = last
-    address.put(link.write(choices))
+    _note((), last)
+    address.put(link.PARAMETER, link.write(choices))
 
 
 def change_basic(name: str, value: Value) -> None:

@@ -9,7 +9,6 @@ import streamlit as st
 from model import bundle, catalogue
 from model.errors import LabError
 from model.scenario import Scenario
-from ui.address import VERSION
 from ui.language import error_sentence, t
 from ui.panel import link, session
 from ui.panel.choices import Base, Choices, Draft, choices_for, draft, with_basic
@@ -69,9 +68,7 @@ def link_to(choices: Choices) -> str:
     The preset is always named, so that the link stays what it is when another preset becomes the
     first one.
     """
-    fields = {name: text for name, text in link.write(choices).items() if text}
-    fields = {"preset": choices.base} | fields | {"v": VERSION}
-    return f"{st.context.url or ''}?{urlencode(fields, safe='*')}"
+    return f"{st.context.url or ''}?{urlencode({link.PARAMETER: link.spelled(choices)})}"
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -113,4 +110,4 @@ def _near_a_preset(scenario: Scenario) -> Choices | None:
         choices = choices_for(scenario, Choices(name), base)
         if choices is not None and draft(choices, base).scenario == scenario:
             ways.append(choices)
-    return min(ways, key=lambda way: len("".join(link.write(way).values())), default=None)
+    return min(ways, key=lambda way: len(link.write(way)), default=None)
