@@ -115,10 +115,15 @@ function drawRow(pen, box, columns, film, state, words, stage, member) {
   const numberY = box.y + box.h / 2 + (tight ? 3.5 : 3);
   const ttft = film.ttftAt(request, state.row);
   const late = ttft.lost;
-  pen.text(milliseconds(words, ttft.ns) + (ttft.given ? "" : "+"), columns.ttft, numberY, {
+  const waited = milliseconds(words, ttft.ns) + (ttft.given ? "" : "+");
+  const wide = pen.text(waited, columns.ttft, numberY, {
     size: 13, weight: late ? 700 : 400, color: late ? colors.violated : colors.ink,
   });
-  if (late) pen.violation(columns.ttft + columns.bullet - 6, numberY - 4, true, 4.5);
+  if (late) {
+    // At the end of the bar, or right behind the number where that is longer.
+    const mark = Math.max(columns.bullet - 6, wide + 7);
+    pen.violation(columns.ttft + mark, numberY - 4, true, 4.5);
+  }
   pen.bullet(columns.ttft, bulletY, columns.bullet, ttft.ns / film.slo.ttft, late);
 
   const tpot = film.tpotAt(request, state.row, member.emitted);
@@ -134,11 +139,11 @@ function drawRow(pen, box, columns, film, state, words, stage, member) {
   pen.bullet(columns.tpot, bulletY, columns.bullet, tpot.ns / film.slo.tpot, bad);
 }
 
-/** Milliseconds as short as the column: 6.0, 24.2, 470, 12.3k. */
+/** Milliseconds as short as the column: 6.0, 24.2, 470, 1,480; in seconds when long: 10.2s. */
 export function milliseconds(words, ns) {
   const ms = ns / 1e6;
   if (!Number.isFinite(ms)) return "–";
-  if (ms >= 99500) return `${words.significant(ms / 1e3, 3)}k`;
+  if (ms >= 9950) return `${words.significant(ms / 1e3, 3)}s`;
   return ms < 99.95 ? words.fixed(ms, 1) : words.count(ms);
 }
 
