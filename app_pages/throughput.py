@@ -92,9 +92,7 @@ def claim(engine: Engine) -> None:
     found = improvements(case)
     accounting = choose("accounting", ACCOUNTINGS, "thr.accounting", t("thr.accounting"))
     picture, words = st.columns([3, 2], gap="large", vertical_alignment="center")
-    with picture:
-        lesson_of.factors_picture(case, accounting)
-    with words:
+    with words:  # numbers first: they come sooner than the picture
         shown = {"printed": found.printed, "alike": found.alike, "same": found.same_batch}
         simulated = textbook_improvement(case, accounting)
         figures(
@@ -115,6 +113,8 @@ def claim(engine: Engine) -> None:
                 prompt=case.prompt_tokens,
             )
         )
+    with picture:
+        lesson_of.factors_picture(case, accounting)
     viewer("claim", case)
 
 
