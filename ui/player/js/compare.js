@@ -343,7 +343,7 @@ export class ComparePlayer extends BasePlayer {
       [`${words.count(100 * side.busyAt(ns))} %`, words.text("compare.busy")],
     ];
     const share = [0, 0.33, 0.66];
-    const tight = box.w < 430;
+    const tight = box.w < 460;
     figures.forEach(([number, unit], i) => {
       const x = box.x + box.w * share[i];
       const w = pen.text(number, x, box.y, { size: tight ? 24 : 32, weight: 700 });
