@@ -161,7 +161,7 @@ def better(engine: Engine) -> None:
     lengths = choose("lengths", LENGTHS, "thr.lengths", t("thr.lengths"))
     case = lesson_of.case_now(engine, lengths)
     found, numbers = improvements(case), values(case)
-    _, _, static, continuous = compare(case)
+    static, continuous = compare(case)[2:4]
     simulated = continuous.simulated / static.simulated - 1
     spread = t("thr.figure.range", low=percent(found.lowest), high=percent(found.highest))
     waste = 1 - numbers["L"] / numbers["L_max"]

@@ -272,7 +272,7 @@ def throughput_picture(case: Case) -> None:
 def _throughput(case: Case, language: str, theme: str) -> go.Figure:
     t = translator(language)
     found = curves(case)
-    _, _, static, continuous = compare(case)
+    static, continuous = compare(case)[2:4]
     rows = (
         Line(t("thr.x.printed"), found.printed, "violated", "longdash", width=1.8),
         Line(t("thr.x.bound"), found.bound, "muted", "dot", width=1.6),

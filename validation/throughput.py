@@ -215,8 +215,8 @@ class Pair:
 
 @lru_cache(maxsize=256)
 def compare(case: Case) -> tuple[Pair, ...]:
-    """F12 and F13 under the Textbook clock, F15 and F17 under the Roofline."""
-    return (*_printed(case), *_corrected(case))
+    """F12 and F13 under the Textbook clock; F15, F17 and the bound F18 under the Roofline."""
+    return (*_printed(case), *_corrected(case), _bounded(case))
 
 
 def _printed(case: Case) -> tuple[Pair, Pair]:
@@ -255,7 +255,7 @@ def textbook_improvement(case: Case, accounting: str) -> float:
 
 def _corrected(case: Case) -> tuple[Pair, Pair]:
     given = values(case)
-    experts = ("experts",) if catalogue.model(case.engine.model).experts > 1 else ()
+    experts = _experts(case)
     chance = ("draw",) if case.lengths == "geometric" else ()
     pairs = []
     for formula_id, run in (("F15", _static_run(case)), ("F17", _continuous_run(case))):
@@ -266,6 +266,29 @@ def _corrected(case: Case) -> tuple[Pair, Pair]:
         reasons = (*full, "last_decode", *experts, *chance)
         pairs.append(Pair(formula_id, formula.evaluate(given), drawn, measured, reasons))
     return pairs[0], pairs[1]
+
+
+def _bounded(case: Case) -> Pair:
+    """The bound, and vLLM V1 mixing chunks of prompts into decode iterations."""
+    full = ("memory",) if case.dynamic_batch > kv_batch(case) else ()
+    budget = case.prompt_tokens + case.dynamic_batch
+    policy = POLICIES["vllm-v1"](max_num_seqs=case.dynamic_batch, max_num_batched_tokens=budget)
+    run = _run(case, policy, case.engine.clock, _outputs(case, case.dynamic_batch))
+    measured = output_throughput_per_s(run, _window(case, "F18", run))
+    bound = _hybrid(values(case))
+    together = ("waves",) if case.lengths == "fixed" else ()
+    return Pair("F18", bound, bound, measured, (*full, "bound", *_experts(case), *together))
+
+
+def _experts(case: Case) -> tuple[str, ...]:
+    return ("experts",) if catalogue.model(case.engine.model).experts > 1 else ()
+
+
+def _hybrid(given: Mapping[str, float]) -> float:
+    parts = {
+        key: formulas.get(f).evaluate(given) for key, f in (("c_tok", "F18a"), ("m_tok", "F18b"))
+    }
+    return formulas.get("F18").evaluate(parts)
 
 
 def _window(case: Case, formula_id: str, run: SimulationResult) -> Window:
@@ -496,10 +519,7 @@ def improvements(case: Case) -> Improvements:
     for corner in itertools.product(*BAND.values()):
         there = {**given, **dict(zip(BAND, corner, strict=True))}
         corners.append(corrected.evaluate(there | _times(there)))
-    parts = {
-        key: formulas.get(f).evaluate(given) for key, f in (("c_tok", "F18a"), ("m_tok", "F18b"))
-    }
-    bound = formulas.get("F18").evaluate(parts) / formulas.get("F15").evaluate(given) - 1
+    bound = _hybrid(given) / formulas.get("F15").evaluate(given) - 1
     here = corrected.evaluate(given)
     return Improvements(
         printed=printed.evaluate(given),

@@ -26,14 +26,14 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_equal_lengths_agree_within_half_a_percent(case):
-    for pair in compare(case):
+    for pair in compare(case)[:4]:
         assert pair.drawn == pair.formula
         assert pair.difference == pytest.approx(0, abs=5e-3), pair.id
 
 
 @pytest.mark.parametrize("case", CASES[:2])
 def test_geometric_lengths_agree_but_for_the_draw(case):
-    for pair in compare(replace(case, lengths="geometric")):
+    for pair in compare(replace(case, lengths="geometric"))[:4]:
         assert pair.unexplained == pytest.approx(0, abs=1e-2), pair.id
         assert pair.difference == pytest.approx(0, abs=4e-2), pair.id
 
@@ -52,7 +52,7 @@ def test_memory_that_is_too_small_is_named_as_a_reason():
 
 def test_experts_are_named_as_a_reason():
     pairs = compare(Case(engine=Engine(model="qwen3-30b-a3b")))
-    assert all("experts" in pair.reasons for pair in pairs[2:])
+    assert all("experts" in pair.reasons for pair in pairs[2:4])
 
 
 def test_improvements_of_the_source_text():
@@ -92,3 +92,13 @@ def test_utilizations_are_shares_and_differ():
 )
 def test_the_simulator_gives_what_the_accounting_promises(accounting, promised):
     assert textbook_improvement(Case(), accounting) == pytest.approx(promised, rel=5e-3)
+
+
+@pytest.mark.parametrize("lengths", ["fixed", "geometric"])
+@pytest.mark.parametrize("case", CASES)
+def test_mixing_stays_below_its_bound(case, lengths):
+    *_, continuous, mixed = compare(replace(case, lengths=lengths))
+    assert mixed.id == "F18"
+    assert mixed.simulated < mixed.formula
+    if lengths == "geometric":
+        assert mixed.simulated > continuous.simulated
