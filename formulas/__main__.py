@@ -12,6 +12,7 @@ All three take ``--language zh``. Values are SI units; ``show`` names the symbol
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 
@@ -27,9 +28,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit status (2 for input that cannot be used)."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
     except FormulaError as error:
         print(error.sentence(options.language), file=sys.stderr)
+    except BrokenPipeError:  # who reads has had enough, as `head` has; say no more at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return 2
 
 
