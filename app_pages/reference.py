@@ -5,6 +5,7 @@ import streamlit as st
 from ui.prose import prose
 from ui.reference.catalogues import device_table, glossary_table, model_table
 from ui.reference.evidence import source_list, validation
+from ui.reference.finding import section_of
 from ui.reference.navigation import choose_section, entry_id, scroll_up
 from ui.reference.sheet import formula_sheet
 from ui.reference.style import STYLE
@@ -15,7 +16,8 @@ SECTIONS = ("formulas", "claims", "glossary", "devices", "models", "validation",
 
 @st.fragment
 def reference() -> None:
-    section, entry = choose_section(SECTIONS), entry_id()
+    entry = entry_id()
+    section = choose_section(SECTIONS, section_of(entry))
     if section == "formulas":
         formula_sheet(entry)
     elif section == "claims":

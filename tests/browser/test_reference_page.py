@@ -60,10 +60,14 @@ def test_a_link_opens_a_formula_and_buttons_lead_on(open_page):
     page.locator(".st-key-card-F17a").get_by_role("button", name="A13", exact=True).click()
     expect(page.locator(".st-key-card-A13")).to_be_visible()
     settle(page)
-    assert "section=claims" in page.url
     assert "id=A13" in page.url
     page.reload()
     expect(page.locator(".st-key-card-A13")).to_be_visible()
+    settle(page)
+    page.go_back()
+    expect(page.locator(".st-key-card-F17a")).to_be_visible()
+    settle(page)
+    check(page)
 
 
 def test_a_jump_starts_at_the_top(open_page):

@@ -77,7 +77,6 @@ def test_a_link_opens_a_formula_and_the_ways_on_work(open_app, language):
     assert cards(app) == ["F17a"]
     press(app, "A13")
     assert cards(app) == ["A13"]
-    assert app.query_params["section"] in ("claims", ["claims"])
     press(app, translate(language, "ref.back.claims"))
     assert len(cards(app)) == 15
 
@@ -86,6 +85,14 @@ def test_an_unknown_id_says_so_and_shows_the_list(open_app):
     app = open_app("reference", section="formulas", id="F999")
     assert "F999" in app.info[0].value
     assert len(cards(app)) == 20
+
+
+def test_the_entry_decides_the_section(open_app):
+    app = open_app("reference", section="formulas", id="A13")
+    assert cards(app) == ["A13"]
+    app.button_group(key="choice.section").set_value("devices").run()
+    assert not cards(app)
+    assert catalogue.devices()["h20"].name in texts(app)
 
 
 def test_an_unknown_section_is_the_first(open_app):

@@ -15,7 +15,15 @@ from formulas import claims, entries
 from ui.glossary import entries as terms
 from ui.glossary import meaning
 
-__all__ = ["STATUSES", "VERDICTS", "claims_found", "formulas_found", "known", "terms_found"]
+__all__ = [
+    "STATUSES",
+    "VERDICTS",
+    "claims_found",
+    "formulas_found",
+    "known",
+    "section_of",
+    "terms_found",
+]
 
 LANGUAGES = ("en", "zh")
 STATUSES = ("correct", "printed")
@@ -29,6 +37,11 @@ def known(section: str, name: str) -> str:
     """The id as the lab writes it, whatever its case in the address; "" where there is none."""
     ids = {"formulas": entries, "claims": claims}.get(section, dict)()
     return next((one for one in ids if one.casefold() == name.strip().casefold()), "")
+
+
+def section_of(name: str) -> str:
+    """The section of an id; "" where no entry has it."""
+    return next((section for section in ("formulas", "claims") if known(section, name)), "")
 
 
 def formulas_found(query: str, status: str = "", topic: str = "") -> list[str]:

@@ -18,9 +18,13 @@ _MOVES = "ref.moves"
 """Counts jumps, so that each sends the page to its top once."""
 
 
-def choose_section(sections: Sequence[str]) -> str:
-    """A row of the sections; the address keeps the code of the chosen one."""
+def choose_section(sections: Sequence[str], of_entry: str = "") -> str:
+    """A row of the sections; the address keeps the code of the chosen one.
+
+    The section ``of_entry`` goes first: a jump to an entry changes the entry alone.
+    """
     code = _field("section")
+    code = of_entry or code
     chosen, widget = code if code in sections else sections[0], "choice.section"
     words = {section: t(f"ref.section.{section}") for section in sections}
     st.session_state[widget] = chosen
@@ -55,8 +59,13 @@ def _field(name: str) -> str:
 
 
 def go(section: str, name: str = "") -> None:
-    """Open a section, or one of its entries; a callback."""
-    st.session_state["section"], st.session_state["id"] = section, name
+    """Open a section, or one of its entries; a callback.
+
+    An entry says its section itself: one parameter changes, so that one step back undoes it.
+    """
+    st.session_state["id"] = name
+    if not name:
+        st.session_state["section"] = section
     _moved()
 
 
