@@ -30,8 +30,7 @@ STYLE = """
   width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums }
 [class*="st-key-wide-"] :is(th, td) { padding: .25rem .5rem !important; vertical-align: top }
 [class*="st-key-wide-"] th { vertical-align: bottom; word-break: keep-all }
-:is(.st-key-wide-devices, .st-key-wide-models) td:is(:first-child, :nth-last-child(2)) {
-  white-space: nowrap }
+:is(.st-key-wide-devices, .st-key-wide-models) td:not(:last-child) { white-space: nowrap }
 @media print {
   html { font-size: 11px }
   [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
