@@ -61,9 +61,6 @@ def test_a_link_opens_a_formula_and_buttons_lead_on(open_page):
     expect(page.locator(".st-key-card-A13")).to_be_visible()
     settle(page)
     assert "id=A13" in page.url
-    page.reload()
-    expect(page.locator(".st-key-card-A13")).to_be_visible()
-    settle(page)
     page.go_back()
     expect(page.locator(".st-key-card-F17a")).to_be_visible()
     settle(page)
