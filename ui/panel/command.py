@@ -6,16 +6,25 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from model import catalogue
 from model.errors import LabError
-from model.vllm_command import ParsedCommand, Setting, cannot_say, parse_command, to_command
+from model.vllm_command import (
+    ParsedCommand,
+    Setting,
+    Unknown,
+    cannot_say,
+    parse_command,
+    to_command,
+)
 from model.vllm_flags import LONGEST_COMMAND
 from ui.language import error_sentence, t
 from ui.panel import session
-from ui.panel.choices import Draft, choices_for
+from ui.panel.choices import Choices, Draft, choices_for
 from ui.panel.words import engine_name, name_of, shown
 
 __all__ = ["command_dialog"]
 
+_APPLIED = "command.applied"
 _EXAMPLE = "vllm serve Qwen/Qwen2.5-7B-Instruct --max-num-seqs 128 --max-num-batched-tokens 4096"
 
 
@@ -42,22 +51,23 @@ def _paste(found: Draft) -> None:
         key="command.text",
         placeholder=_EXAMPLE,
         max_chars=LONGEST_COMMAND,
-        height=120,
+        height=100,
+        help=t("command.paste.about"),
     )
-    st.button(t("command.read"), key="command.read", type="secondary")
+    row = st.container(horizontal=True)
+    row.button(t("command.read"), key="command.read")
     if not (text or "").strip():
         st.caption(t("command.paste.about"))
         return
-    base = found.scenario or found.base.scenario
     try:
-        parsed = parse_command(text, base)
+        parsed = parse_command(text, found.scenario or found.base.scenario)
     except LabError as error:
         st.error(error_sentence(error), icon=":material/error:")
         return
     choices = None
     if parsed.scenario is not None:
         choices = choices_for(parsed.scenario, found.choices, found.base)
-    st.button(
+    row.button(
         t("command.apply"),
         key="command.apply",
         type="primary",
@@ -66,46 +76,58 @@ def _paste(found: Draft) -> None:
         on_click=_apply,
         args=(choices,),
     )
-    if st.session_state.pop("command.applied", False):
-        st.rerun()
+    if st.session_state.pop(_APPLIED, False):
+        st.rerun()  # of the whole app, which closes the dialog
     _report(parsed, found)
 
 
-def _apply(choices) -> None:
+def _apply(choices: Choices) -> None:
     session.adopt(choices, "model")
-    st.session_state["command.applied"] = True
+    st.session_state[_APPLIED] = True
 
 
 def _report(parsed: ParsedCommand, found: Draft) -> None:
-    """Flag by flag what became of the command, faults first."""
-    st.caption(t("command.engine", engine=parsed.engine))
+    """What became of the command, flag by flag; what needs attention first."""
     for fault in parsed.faults:
         show = st.error if parsed.scenario is None else st.warning
         show(error_sentence(fault), icon=":material/error:")
-    _table(t("command.understood"), parsed.understood, found)
-    _table(t("command.defaults"), parsed.defaults, found)
     if parsed.unknown:
-        st.markdown(f"**{t('command.unknown')}**")
-        for unknown in parsed.unknown:
-            text = f"- {_code(unknown.flag)}"
-            if unknown.suggestion:
-                text += f" – {t('command.suggestion', flag=_code(unknown.suggestion))}"
-            st.markdown(text)
+        st.warning(
+            f"{t('command.unknown')} {t('list.separator').join(map(_unknown, parsed.unknown))}",
+            icon=":material/help:",
+        )
+    understood, defaults = st.columns(2)
+    with understood:
+        _table(t("command.understood"), parsed.understood, found)
+    with defaults:
+        _table(t("command.defaults"), parsed.defaults, found)
     _flags(t("command.not_modelled"), parsed.not_modelled)
     _flags(t("command.ignored"), parsed.ignored)
+    st.caption(t("command.engine", engine=parsed.engine))
+
+
+def _unknown(unknown: Unknown) -> str:
+    flag = _code(unknown.flag)
+    if not unknown.suggestion:
+        return flag
+    return f"{flag} ({t('command.suggestion', flag=_code(unknown.suggestion))})"
 
 
 def _table(title: str, settings: Sequence[Setting], found: Draft) -> None:
     if not settings:
         return
-    st.markdown(f"**{title}**")
     lines = [f"| {t('command.flag')} | {t('command.setting')} | {t('command.value')} |", "|-|-|-|"]
     for setting in settings:
-        known = found.setting_at(setting.field)
         name = _field_word(setting.field, found)
-        value = shown(known, setting.value) if known else str(setting.value)
-        lines.append(f"| {_code(setting.flag)} | {name} | {_plain(value)} |")
-    st.markdown("\n".join(lines))
+        lines.append(f"| {_code(setting.flag)} | {name} | {_value(setting, found)} |")
+    st.markdown(f"**{title}**\n\n" + "\n".join(lines))
+
+
+def _value(setting: Setting, found: Draft) -> str:
+    if setting.field == "model" and setting.value in catalogue.models():
+        return catalogue.models()[setting.value].name
+    known = found.setting_at(setting.field)
+    return _plain(shown(known, setting.value) if known else str(setting.value))
 
 
 def _flags(title: str, names: Sequence[str]) -> None:

@@ -72,6 +72,7 @@ def _grouped(found: Draft) -> Sequence[Setting]:
         key="panel.group",
         required=True,
         label_visibility="collapsed",
+        persist_state="session",
     )
     if group == CHANGED:
         return [setting for setting in found.settings if setting.code in found.defaults]
