@@ -48,7 +48,7 @@ def one(top) -> None:
         ttft, e2e = (float(result.requests[at][0]) * 1e3 for at in ("first_token_s", "end_s"))
         formula(
             r"\text{E2E} = \text{TTFT} + (L-1)\cdot\text{TPOT} = "
-            rf"{ttft:.1f} + {output - 1} \cdot {(e2e - ttft) / (output - 1):.1f} "
+            rf"{ttft:.2f} + {output - 1} \cdot {(e2e - ttft) / (output - 1):.2f} "
             rf"= {e2e:.1f}\ \text{{ms}}",
             says("formula-1", gaps=output - 1),
             says("limits-1"),
@@ -125,9 +125,9 @@ def eight(top) -> None:
     longest, least = " + ".join(map(str, first.batches(few))), first.bound(few)
     formula(
         r"\begin{aligned} T_\text{static} &= t\sum_\text{batches}\max L_i = "
-        rf"{each_ms:.1f}\,({longest}) = {static_ms:.0f}\ \text{{ms}} \\"
+        rf"{each_ms:.2f}\,({longest}) = {static_ms:.0f}\ \text{{ms}} \\"
         r"T_\text{continuous} &\ge t\,\max\bigl(\max L_i,\ \tfrac{1}{\text{slots}}\sum L_i\bigr)"
-        rf" = {each_ms:.1f}\cdot {least} = {each_ms * least:.0f}\ \text{{ms}} \end{{aligned}}",
+        rf" = {each_ms:.2f}\cdot {least} = {each_ms * least:.0f}\ \text{{ms}} \end{{aligned}}",
         says("formula-8", continuous=f"{continuous_ms:.0f}"),
         says("limits-8", iteration=f"{each_ms:.1f}"),
     )

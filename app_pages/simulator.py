@@ -6,7 +6,7 @@ from model.errors import LabError
 from ui.baseline import baseline_for, baseline_note, pin_button
 from ui.engine import simulated, summary
 from ui.figures import key_figures, rejections
-from ui.language import error_sentence, t
+from ui.language import error_markdown, t
 from ui.prose import prose
 from ui.run_views import VIEWS, show_view
 from ui.scenario import current_scenario, scenario_line
@@ -17,9 +17,10 @@ st.markdown(prose("simulator", "lead").text)
 
 scenario = current_scenario()
 try:
-    result, numbers = simulated(scenario), summary(scenario)
+    with st.spinner(t("run.simulating")):
+        result, numbers = simulated(scenario), summary(scenario)
 except LabError as error:
-    st.error(error_sentence(error))
+    st.error(error_markdown(error))
     st.stop()
 
 st.caption(scenario_line(result, numbers))

@@ -6,7 +6,7 @@ from formulas import get
 from model.errors import LabError
 from ui import derivation
 from ui import throughput as lesson_of
-from ui.language import current_language, error_sentence, t, translator
+from ui.language import current_language, error_markdown, t, translator
 from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
 from ui.pages import file_of
 from ui.prose import prose
@@ -262,7 +262,7 @@ def lesson(engine: Engine) -> None:
     try:
         {"claim": claim, "checks": checks, "model": better, "runs": runs}[part](engine)
     except LabError as error:
-        st.warning(error_sentence(error), icon=":material/tune:")
+        st.warning(error_markdown(error), icon=":material/tune:")
 
 
 question(lesson_of.PAGE)

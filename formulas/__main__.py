@@ -26,6 +26,8 @@ NUMBER = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit status (2 for input that cannot be used)."""
+    if hasattr(sys.stdout, "reconfigure"):  # Greek letters, also where the terminal is not UTF-8
+        sys.stdout.reconfigure(encoding="utf-8")
     options = _parser().parse_args(arguments)
     try:
         status = options.run(options)

@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from model import catalogue, codec, export, recording
+from model import catalogue, codec, export, metrics, recording
 from model.errors import LabError
 from model.requests import Requests
 from model.scenario import Scenario, TraceReference
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     except LabError as error:
         print(error, file=sys.stderr)
     except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        print(f"{error.filename or 'output'}: {error.strerror}", file=sys.stderr)
     except UnicodeDecodeError:
         print("The JSON is not UTF-8 text; save it as UTF-8.", file=sys.stderr)
     return 2
@@ -55,7 +55,15 @@ def _simulate(options: argparse.Namespace) -> int:
     scenario, requests = _inputs(options)
     result = simulate(scenario, requests)
     export.write(result, options.out)
-    print(f"{len(result.iterations['start_s']):,} iterations of {len(result.inputs):,} requests")
+    numbers = metrics.summary(result)
+    print(
+        f"{options.out}: {numbers['requests']:,} requests, {numbers['iterations']:,} iterations, "
+        f"{numbers['throughput_output_tokens_per_s']:,.0f} output tokens/s, "
+        f"median TTFT {numbers['ttft_p50_s'] * 1e3:,.0f} ms, "
+        f"median TPOT {numbers['tpot_p50_s'] * 1e3:,.1f} ms, "
+        f"SLO attainment {numbers['slo_attainment_share']:.1%}, "
+        f"{numbers['preemptions']:,} preemptions"
+    )
     return 0
 
 

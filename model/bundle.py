@@ -43,6 +43,7 @@ MANIFEST, SCENARIO, REQUESTS, NOTE = "manifest.json", "scenario.json", "requests
 LARGEST = MappingProxyType({MANIFEST: 2**18, SCENARIO: 2**20, REQUESTS: 128 * 2**20, NOTE: 2**17})
 """Bytes of each file that a bundle may hold, unpacked; no other names are allowed."""
 
+LONGEST_LINE = 100_000  # characters of a row of requests.csv
 MOST_CLASSES = 1000
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a ZIP can say
@@ -330,13 +331,17 @@ def _from_csv(text: str, about: object) -> Requests:
         **columns,
         class_names=about["class_names"],
         hash_block_tokens=about["hash_block_tokens"],
-        users=about["users"],
+        users=about.get("users"),
     )
 
 
 def _columns_of(text: str) -> dict[str, tuple[str, ...]]:
     """Cells by column; every row has as many as the header."""
+    for number, line in enumerate(io.StringIO(text), 1):
+        if len(line) > LONGEST_LINE:
+            raise LabError("bundle_row", line=number, expected=len(_COLUMNS))
     reader = csv.reader(io.StringIO(text, newline=""))
+    header: list[str] = []
     try:
         header = next(reader, [])
         known = set(header) <= set(_COLUMNS) and len(set(header)) == len(header)

@@ -19,7 +19,7 @@ from model.stretch import Work, blocks_ahead, end_times, most_iterations
 
 TOLERANCE_S = 1e-9  # two times closer than this are the same moment
 MANY_EVICTIONS = 20  # without progress, for every piece of work: a circle
-MOST_ITERATIONS = 5_000_000  # of an engine: what memory and patience hold
+MOST_ITERATIONS = 2_000_000  # of a run: what memory and patience hold
 CHUNK_ITERATIONS = 256  # most iterations of equal prefill chunks joined at once
 
 FINISH, FIRST_TOKEN, CANCEL = EVENT["finish"], EVENT["first_token"], EVENT["cancel"]
@@ -50,7 +50,12 @@ class Engine:
     """Runs one :class:`EngineState`; the kernel delivers arrivals and cancellations."""
 
     def __init__(
-        self, state: EngineState, cost: IterationCost, *, fast_forward: bool = True
+        self,
+        state: EngineState,
+        cost: IterationCost,
+        *,
+        fast_forward: bool = True,
+        engines: int = 1,
     ) -> None:
         self.state = state
         self.cost = cost
@@ -58,6 +63,7 @@ class Engine:
         self.decisions = 0
         self.iteration_time_calls = 0
         self.stuck = False  # somebody waits, nobody can run, and only an outside event can help
+        self.most_iterations = MOST_ITERATIONS // engines
         self._evictions = 0  # since the last progress
         self._progress = (0, 0)
         self.stretches = array("q")
@@ -299,7 +305,7 @@ class Engine:
         state = self.state
         first = state.iteration
         state.iteration += joined
-        if state.iteration > MOST_ITERATIONS:
+        if state.iteration > self.most_iterations:
             raise LabError("too_many_iterations", limit=MOST_ITERATIONS)
         state.clock_s = self.end_s[-1]
         if decoding:

@@ -84,6 +84,8 @@ MESSAGES: dict[str, str] = {
     "requests_needed": "A recording's config says nothing of its requests; give --requests FILE.",
     "max_model_len_needed": "{policy} reserves memory for the longest request, and nothing says "
     "how long that is; set memory.max_model_len.",
+    "film_too_long": "The film can hold {limit:,} days of simulated time and the run has {days:,}; "
+    "raise the arrival rate or leave requests out.",
     "too_many_iterations": "The run has more than {limit:,} iterations and was stopped; use fewer "
     "requests or shorter answers.",
     "json_syntax": "This is not JSON ({reason}); correct it or export the scenario again.",

@@ -96,6 +96,8 @@ class Sweep:
         spread = _t_interval if _band_of(counts) == "t95" else _range
         bands = [spread(np.array(s)) if s else (math.nan,) * 3 for s in samples.values()]
         mean, low, high = np.array(bands, dtype=np.float64).reshape(-1, 3).T
+        if metric.endswith("_share"):  # an interval for a share ends where shares end
+            low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
         return {
             "value": _column(list(samples)),
             "mean": mean,

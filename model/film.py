@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.errors import LabError
 from model.events import EVENT, EVENTS, FIELDS, REASONS
 from model.film_packing import pack
 from model.film_stays import stays
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["MARKS", "VERSION", "WINDOW_BYTES", "Film", "film"]
 
 VERSION = 1
+LONGEST_S = 100 * 86400  # nanoseconds of longer films are no whole numbers in JavaScript
 WINDOW_BYTES = 1 << 20
 MOST_MARKS = 4000
 """Marks of a kind that a window carries of the rest of the run, for the overview bar."""
@@ -91,11 +93,14 @@ class Film:
 def film(result: SimulationResult, engine_id: int = 0, *, window_bytes: int = WINDOW_BYTES) -> Film:
     """The film of one engine of a result.
 
-    Raises IndexError where there is no such engine.
+    Raises IndexError where there is no such engine, LabError film_too_long.
     """
     engines = result.scenario.n_engines if result.scenario else 1
     if not 0 <= engine_id < engines:
         raise IndexError(f"engine {engine_id} of {engines}")
+    longest_s = float(result.iterations["end_s"].max(initial=0.0))
+    if longest_s > LONGEST_S:
+        raise LabError("film_too_long", limit=LONGEST_S // 86400, days=round(longest_s / 86400))
     cutter = _Cutter(result, engine_id)
     bounds = [0, cutter.rows]
     first = cutter.window(0, cutter.rows, bounds)

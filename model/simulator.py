@@ -145,4 +145,4 @@ def _engine(scenario: Scenario, requests: Requests, engine_id: int, fast_forward
         state.cache = PrefixCache(
             capacity.blocks, capacity.block_size, content_keys(requests, capacity.block_size)
         )
-    return Engine(state, scenario.cost(), fast_forward=fast_forward)
+    return Engine(state, scenario.cost(), fast_forward=fast_forward, engines=scenario.n_engines)

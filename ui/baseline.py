@@ -15,7 +15,7 @@ from charts.differences import Difference, differences, in_words
 from model.errors import LabError
 from model.scenario import Scenario
 from ui.engine import summary
-from ui.language import error_sentence, t
+from ui.language import error_markdown, t
 from ui.parameter_words import changed
 from ui.pictures import Key, key_of
 from ui.scenario import preset_name
@@ -121,7 +121,7 @@ def _about(found: Pinned, scenario: Scenario) -> str:
     try:
         summary(found.key.scenario)
     except LabError as error:
-        return f"{name} :gray[{error_sentence(error)}]"
+        return f"{name} :gray[{error_markdown(error)}]"
     names = changed(found.key.scenario, scenario)
     listed = t("list.comma").join(names[:_MOST_NAMED])
     if len(names) > _MOST_NAMED:

@@ -37,11 +37,12 @@ def _file(scenario: Scenario) -> tuple[str, Requests | None]:
     return ("", None) if file is None else (file.digest, file.requests)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=24, show_spinner=False)
 def _simulated(scenario: Scenario, digest: str, _requests: Requests | None) -> SimulationResult:
     return simulate(scenario, _requests)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _summary(scenario: Scenario, digest: str, _requests: Requests | None) -> Mapping[str, float]:
-    return metrics.summary(_simulated(scenario, digest, _requests))
+    result = _simulated(scenario, digest, _requests)
+    return metrics.summary(result, window=metrics.measuring_window(result.requests))

@@ -8,6 +8,7 @@ Prose lives in ``content/`` (see :mod:`ui.prose`).
 from __future__ import annotations
 
 import gettext
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "catalogue",
     "current_language",
     "definition",
+    "error_markdown",
     "error_sentence",
     "set_language",
     "t",
@@ -109,6 +111,11 @@ def definition(name: str) -> str:
     if language == "en":
         return METRICS[name].definition if name in METRICS else DEFINITIONS[name]
     return translate(language, f"{'metric' if name in METRICS else 'word'}.{name}")
+
+
+def error_markdown(error: LabError) -> str:
+    """:func:`error_sentence` for a place that reads Markdown, which quoted words must not write."""
+    return re.sub(r"([\\`*\[\]<>$~])", r"\\\1", error_sentence(error))
 
 
 def error_sentence(error: LabError, language: str | None = None) -> str:

@@ -97,7 +97,7 @@ def lives(scenario: Scenario, rows: Rows) -> Picture:
 
 def steady_s(scenario: Scenario) -> tuple[float, float] | None:
     """Begin and end of the steady window, None where there is none."""
-    found = metrics.steady_window(simulated(scenario).requests)
+    found = metrics.measuring_window(simulated(scenario).requests)
     return (found.start_s, found.end_s) if found.is_steady else None
 
 

@@ -13,7 +13,7 @@ from model.scenario import Scenario
 from model.schedulers import POLICIES
 from ui.downloads import download_row
 from ui.engine import simulated
-from ui.language import current_language, error_sentence, t
+from ui.language import current_language, error_markdown, t
 from ui.panel.session import current_choices
 from ui.panel.share import link_to
 from ui.pictures import Rows, draw, latencies, lives, over_time, utilizations
@@ -74,20 +74,19 @@ def _film(scenario: Scenario) -> None:
         persist_state="session",
         width=320,
     )
-    if other in words:
-        _compared_films(scenario, other)
-    else:
-        _one_film(scenario)
+    try:
+        if other in words:
+            _compared_films(scenario, other)
+        else:
+            _one_film(scenario)
+    except LabError as error:
+        st.error(error_markdown(error))
 
 
 def _compared_films(scenario: Scenario, policy: str) -> None:
     """The same arrivals under another policy with the same limits, on one clock."""
-    try:
-        sides = [scenario, with_policy(scenario, policy)]
-        results = [simulated(side) for side in sides]
-    except LabError as error:
-        st.error(error_sentence(error))
-        return
+    sides = [scenario, with_policy(scenario, policy)]
+    results = [simulated(side) for side in sides]
     compare(
         results,
         key="film.compared",

@@ -21,7 +21,7 @@ from model.parameters import RATE
 from model.scenario import Scenario, TraceReference
 from ui.baseline import baseline_for
 from ui.engine import summary
-from ui.language import current_language, error_sentence, t, translator
+from ui.language import current_language, error_markdown, error_sentence, t, translator
 from ui.panel.uploads import requests_of
 from ui.parameter_words import parameter_name, parameter_unit, value_word
 from ui.pictures import Picture, draw
@@ -212,7 +212,7 @@ def _bar(job: Job) -> None:
 
 def _outcome(job: Job) -> None:
     if job.error is not None:
-        st.error(error_sentence(job.error), icon=":material/error:")
+        st.error(error_markdown(job.error), icon=":material/error:")
         return
     if job.failed:
         st.error(t("sweep.failed"), icon=":material/error:")

@@ -143,6 +143,20 @@ def steady_window(requests: Columns, warm_up_s: float = 0.0) -> Window:
     return whole_run(requests)
 
 
+STEADY_COMPLETIONS = 10  # fewer say nothing about a steady state
+
+
+def measuring_window(requests: Columns, warm_up_s: float = 0.0) -> Window:
+    """The steady window, or the whole run where fewer than STEADY_COMPLETIONS end inside it.
+
+    A rate over a window in which hardly anybody finishes would be an accident of its ends.
+    """
+    window = steady_window(requests, warm_up_s)
+    done_s = requests["last_token_s"][requests["status"] == FINISHED]
+    inside = (done_s > window.start_s) & (done_s <= window.end_s)
+    return window if inside.sum() >= STEADY_COMPLETIONS else whole_run(requests)
+
+
 def whole_run(requests: Columns) -> Window:
     """From the first arrival to the last end."""
     arrival_s = requests["arrival_s"][np.isfinite(requests["arrival_s"])]

@@ -54,14 +54,19 @@ Numbers = dict[str, float | int]
 _NAN = float("nan")
 
 
-def summary(result: SimulationResult, warm_up_s: float = 0.0) -> Numbers:
+def summary(
+    result: SimulationResult, warm_up_s: float = 0.0, *, window: Window | None = None
+) -> Numbers:
     """The run in numbers: exactly the keys of METRICS, whose names carry their units.
 
     Latencies and attainment are of all requests, throughputs and means over time of the steady
-    window. nan where a number is not defined (no such request; no SLO or hardware in a recording).
+    window, unless another ``window`` is given. nan where a number is not defined (no such request;
+    no SLO or hardware in a recording).
     """
     requests, iterations, scenario = result.requests, result.iterations, result.scenario
-    window, run = steady_window(requests, warm_up_s), whole_run(requests)
+    run = whole_run(requests)
+    if window is None:
+        window = steady_window(requests, warm_up_s)
     n_engines = scenario.n_engines if scenario else int(iterations["engine_id"].max(initial=0)) + 1
     numbers: Numbers = _counts(result)
     numbers |= {

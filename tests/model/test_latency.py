@@ -142,3 +142,15 @@ def test_fairness_is_of_seconds_per_token_and_by_class():
     classes = run["request_class"]
     means = metrics.class_means(metrics.normalized_e2e_s(run), classes, 3)
     np.testing.assert_allclose(means, [2.0, 6.0, NAN])
+
+
+def test_a_few_finished_requests_are_measured_over_the_whole_run():
+    """Two answers of 50 tokens from 0 s to 10 s: nothing is steady, and nothing may read zero."""
+    columns = {
+        "arrival_s": np.array([0.0, 8.0]),
+        "last_token_s": np.array([2.0, 10.0]),
+        "end_s": np.array([2.0, 10.0]),
+        "status": np.array([1, 1]),
+    }
+    window = metrics.measuring_window(columns)
+    assert (window.start_s, window.end_s, window.is_steady) == (0.0, 10.0, False)

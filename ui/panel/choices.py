@@ -51,10 +51,10 @@ Value = bool | int | float | str | None
 BASIC = ("policy", "bs", "bd", "lin", "l", "hardware", "gpus", "model")
 """Fields of the choices that have a control of their own."""
 
-MOST_SEQS = 1024
-"""Largest Bs and Bd: vLLM's own largest default."""
-MOST_TOKENS = 131_072
-"""Largest Lin and L."""
+MOST_SEQS = 100_000
+"""Largest Bs and Bd of a link; the sliders end sooner."""
+MOST_TOKENS = 1_000_000
+"""Largest Lin and L of a link."""
 USUAL_STATIC_BATCH = 16
 """Bs of a preset whose policy has none, or as many full contexts as its memory can reserve."""
 
@@ -251,7 +251,7 @@ def _build(choices: Choices, base: Base) -> _Built:
         chunked = expert.get("chunked", chunked)
     settings = settings_for(_shape(data, expert, bool(chunked)))
     for setting in settings:
-        if setting.code in expert:
+        if setting.code in expert and setting.allows(expert[setting.code]):
             _put(data, setting.path, expert[setting.code])
     if not chunked and WHOLE not in expert:
         least = _context(data) or 0
@@ -399,7 +399,7 @@ def _without_lengths(choices: Choices, name: str) -> Choices:
 def _check_app_limits(scenario: Scenario) -> None:
     """What the simulator could do, but a server of many people or vLLM's own start does not."""
     workload, policy = scenario.workload, scenario.policy
-    if isinstance(workload, Workload) and workload.n_requests > MOST_REQUESTS:
+    if workload.n_requests > MOST_REQUESTS:
         raise LabError("too_many_requests", n_requests=workload.n_requests, limit=MOST_REQUESTS)
     if not hasattr(policy, "enable_chunked_prefill"):
         return

@@ -17,8 +17,8 @@ from model.vllm_command import (
     to_command,
 )
 from model.vllm_flags import LONGEST_COMMAND
-from ui.language import error_sentence, t
-from ui.panel import session
+from ui.language import error_markdown, t
+from ui.panel import link, session
 from ui.panel.choices import Choices, Draft, choices_for
 from ui.panel.words import engine_name, name_of, shown
 
@@ -62,11 +62,13 @@ def _paste(found: Draft) -> None:
     try:
         parsed = parse_command(text, found.scenario or found.base.scenario)
     except LabError as error:
-        st.error(error_sentence(error), icon=":material/error:")
+        st.error(error_markdown(error), icon=":material/error:")
         return
     choices = None
     if parsed.scenario is not None:
         choices = choices_for(parsed.scenario, found.choices, found.base)
+    if choices is not None and not link.holds(choices):
+        choices = None
     row.button(
         t("command.apply"),
         key="command.apply",
@@ -90,7 +92,7 @@ def _report(parsed: ParsedCommand, found: Draft) -> None:
     """What became of the command, flag by flag; what needs attention first."""
     for fault in parsed.faults:
         show = st.error if parsed.scenario is None else st.warning
-        show(error_sentence(fault), icon=":material/error:")
+        show(error_markdown(fault), icon=":material/error:")
     if parsed.unknown:
         st.warning(
             f"{t('command.unknown')} {t('list.separator').join(map(_unknown, parsed.unknown))}",
@@ -142,7 +144,7 @@ def _export(found: Draft) -> None:
     try:
         command = to_command(found.scenario)
     except LabError as error:
-        st.info(error_sentence(error), icon=":material/info:")
+        st.info(error_markdown(error), icon=":material/info:")
         return
     st.code(command, language="bash", wrap_lines=True)
     fields = t("list.separator").join(

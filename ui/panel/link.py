@@ -35,6 +35,7 @@ __all__ = [
     "PLAIN",
     "VERSION",
     "default_base",
+    "holds",
     "read",
     "read_plain",
     "spelled",
@@ -101,6 +102,11 @@ def _text(value: Value) -> str:
         short = f"{value:.12g}"
         return short if float(short) == value else repr(value)
     return str(value)
+
+
+def holds(choices: Choices) -> bool:
+    """Whether a link says all of these choices: no number is beyond the limits of a link."""
+    return read(spelled(choices)) == (choices, ())
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import streamlit as st
 
 from model import catalogue
 from model.errors import LabError
-from ui.language import error_sentence, t
+from ui.language import error_markdown, t
 from ui.panel import session
 from ui.panel.choices import Draft
 from ui.panel.faults import Change, Fix, applied, fixes, named, place_of, too_long
@@ -45,7 +45,7 @@ class Notes:
 
     def _draw_error(self) -> None:
         error, self.error = self.error, None
-        st.error(error_sentence(error), icon=":material/error:")
+        st.error(error_markdown(error), icon=":material/error:")
         for number, fix in enumerate(fixes(error, self.found, self.last)):
             self._button(f"fix.{number}", fix)
 

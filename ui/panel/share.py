@@ -9,9 +9,9 @@ import streamlit as st
 from model import bundle, catalogue
 from model.errors import LabError
 from model.scenario import Scenario
-from ui.language import error_sentence, t
+from ui.language import error_markdown, t
 from ui.panel import link, session
-from ui.panel.choices import Base, Choices, Draft, choices_for, draft, with_basic
+from ui.panel.choices import Base, Choices, Draft, choices_for, with_basic
 from ui.panel.uploads import hold, name_of
 
 __all__ = ["bundle_upload", "link_to", "rebased", "share_dialog"]
@@ -84,7 +84,7 @@ def bundle_upload(key: str) -> None:
     try:
         read = bundle.read_bundle(data.getvalue())
     except LabError as error:
-        st.error(error_sentence(error), icon=":material/error:")
+        st.error(error_markdown(error), icon=":material/error:")
         return
     asked = session.current_choices().base
     before = session.current_draft()
@@ -108,6 +108,6 @@ def _near_a_preset(scenario: Scenario) -> Choices | None:
         if preset.scenario == scenario:
             return Choices(name)
         choices = choices_for(scenario, Choices(name), base)
-        if choices is not None and draft(choices, base).scenario == scenario:
+        if choices is not None and link.holds(choices):
             ways.append(choices)
     return min(ways, key=lambda way: len(link.write(way)), default=None)
