@@ -198,12 +198,19 @@ def choices_for(scenario: Scenario, start: Choices, base: Base) -> Choices | Non
     for _ in range(4):
         found = draft(start, base)
         if found.scenario == scenario:
-            return start
+            return _pruned(start, base)
         for setting in found.settings:
             value = _at(wanted, setting.path)
             if value is not _NOWHERE and value != found.values[setting.code]:
                 start = with_setting(start, base, setting.code, value)
     return None
+
+
+def _pruned(choices: Choices, base: Base) -> Choices:
+    """The choices without settings that are what they would be anyway."""
+    for code, value in choices.expert:
+        choices = with_setting(choices, base, code, value)
+    return choices
 
 
 # -- building --------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ui.panel import link, session
 from ui.panel.choices import Choices, Draft, choices_for
 from ui.panel.words import engine_name, name_of, shown
 
-__all__ = ["command_dialog"]
+__all__ = ["command_dialog", "draw_command"]
 
 _APPLIED = "command.applied"
 _EXAMPLE = "vllm serve Qwen/Qwen2.5-7B-Instruct --max-num-seqs 128 --max-num-batched-tokens 4096"
@@ -30,10 +30,11 @@ _EXAMPLE = "vllm serve Qwen/Qwen2.5-7B-Instruct --max-num-seqs 128 --max-num-bat
 
 def command_dialog() -> None:
     """Open the dialog; its words are those of the language now."""
-    st.dialog(t("command.title"), width="large", icon=":material/terminal:")(_command)()
+    st.dialog(t("command.title"), width="large", icon=":material/terminal:")(draw_command)()
 
 
-def _command() -> None:
+def draw_command() -> None:
+    """What the dialog holds."""
     found = session.current_draft()
     if found is None:
         st.info(t("panel.missing"))

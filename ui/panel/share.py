@@ -14,17 +14,18 @@ from ui.panel import link, session
 from ui.panel.choices import Base, Choices, Draft, choices_for, with_basic
 from ui.panel.uploads import hold, name_of
 
-__all__ = ["bundle_upload", "link_to", "rebased", "share_dialog"]
+__all__ = ["bundle_upload", "draw_share", "link_to", "rebased", "share_dialog"]
 
 LARGEST_UPLOAD_MB = 20
 
 
 def share_dialog() -> None:
     """Open the dialog; its words are those of the language now."""
-    st.dialog(t("share.title"), width="medium", icon=":material/share:")(_share)()
+    st.dialog(t("share.title"), width="medium", icon=":material/share:")(draw_share)()
 
 
-def _share() -> None:
+def draw_share() -> None:
+    """What the dialog holds."""
     found = session.current_draft()
     choices, file = session.current_choices(), session.held_now()
     requests = file.requests if file else None
