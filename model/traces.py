@@ -25,6 +25,7 @@ from model.trace_formats import BadRow, Format, Row, shown
 
 LARGEST_TRACE = 1_000_000
 LISTED_FAULTS = 50
+HOPELESS = 50_000  # lines refused in a row from the start
 LONGEST_LINE = 200_000
 """Characters; a Mooncake line of a million tokens has about 20,000."""
 FARTHEST_S = 366 * 86400
@@ -204,6 +205,8 @@ def _read_rows(
     for number, text in enumerate(lines[first:], first + 1):
         if not text or not text.strip(" \t,;"):
             continue
+        if log.refused > HOPELESS and not kept:
+            break  # this is no trace; reading on would only take time
         if len(kept) == limit:
             log.add(number, BadRow("trace_too_many", limit=limit))
             log.refused += sum(1 for rest in lines[number:] if rest.strip(" \t,;"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.traces import Trace, read_trace
+from model.traces import HOPELESS, Trace, TraceError, read_trace
 
 DATA = Path(__file__).parents[1] / "data"
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -162,3 +162,11 @@ def test_twenty_thousand_lines_are_read():
     lines = [line % (i // 60 % 60, i % 60, i, i + 1, i + 1) for i in range(20_000)]
     trace = read_trace(AZURE_HEADER + b"".join(lines))
     assert trace.kept == 20_000
+
+
+def test_a_file_without_one_good_line_is_given_up():
+    """Three million bad lines are refused after the first ones, not counted to the end."""
+    data = b"request_id,arrival_s,prompt_tokens,output_tokens,priority\n" + b"bad\n" * 200_000
+    with pytest.raises(TraceError) as refused:
+        read_trace(data)
+    assert refused.value.values["refused"] == HOPELESS + 1
