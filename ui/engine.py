@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from model import metrics
+from model.errors import LabError
 from model.requests import Requests
 from model.result import SimulationResult
 from model.scenario import Scenario
@@ -23,7 +24,7 @@ __all__ = ["simulated", "summary"]
 
 def simulated(scenario: Scenario) -> SimulationResult:
     """The result of a scenario; LabError where it cannot run, or its file is not here."""
-    return _simulated(scenario, *_file(scenario))
+    return _result(scenario, *_file(scenario))
 
 
 def summary(scenario: Scenario) -> Mapping[str, float]:
@@ -37,12 +38,25 @@ def _file(scenario: Scenario) -> tuple[str, Requests | None]:
     return ("", None) if file is None else (file.digest, file.requests)
 
 
+def _result(scenario: Scenario, digest: str, requests: Requests | None) -> SimulationResult:
+    run = _run(scenario, digest, requests)
+    if isinstance(run, LabError):
+        raise LabError(run.code, **run.values)
+    return run
+
+
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _simulated(scenario: Scenario, digest: str, _requests: Requests | None) -> SimulationResult:
-    return simulate(scenario, _requests)
+def _run(
+    scenario: Scenario, digest: str, _requests: Requests | None
+) -> SimulationResult | LabError:
+    """The result, or why there is none: a run that was stopped need not be tried again."""
+    try:
+        return simulate(scenario, _requests)
+    except LabError as error:
+        return error
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _summary(scenario: Scenario, digest: str, _requests: Requests | None) -> Mapping[str, float]:
-    result = _simulated(scenario, digest, _requests)
+    result = _result(scenario, digest, _requests)
     return metrics.summary(result, window=metrics.measuring_window(result.requests))

@@ -11,6 +11,7 @@ from model.iteration_time import Linear
 from model.requests import Requests
 from model.scenario import TraceReference
 from model.schedulers import POLICIES
+from model.simulator import simulate
 from model.workload import Workload
 from ui.language import LANGUAGES, translate
 from ui.panel.settings import GROUPS
@@ -495,3 +496,20 @@ def test_the_export_says_what_a_command_cannot(open_app, policy):
         assert any("vllm serve" in code.value for code in app.code)
     else:
         assert any("not a vLLM scheduler" in info.value for info in app.info)
+
+
+def test_a_run_that_was_stopped_is_not_tried_again(open_app, monkeypatch):
+    from ui import engine
+
+    tries = []
+
+    def counted(scenario, requests=None):
+        tries.append(scenario)
+        return simulate(scenario, requests)
+
+    monkeypatch.setattr(engine, "simulate", counted)
+    app = open_app(s="preset-law~n-3000~lin-1~l-60000~bd-1")
+    assert not app.exception
+    assert "was stopped" in app.main.error[0].value
+    app.run()
+    assert len(tries) == 1
