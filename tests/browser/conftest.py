@@ -39,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            # A page that is still settling on a busy machine is looked at again, twice at most.
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
 def browser_path() -> str:
