@@ -13,12 +13,10 @@ import statistics
 
 from streamlit.testing.v1 import AppTest
 
-from ui.panel.link import FIELDS
 from ui.panel.settings import GROUPS
 
 RUNS = 30
 _COUNTER = itertools.count()
-EMPTY = dict.fromkeys(("lang", *FIELDS, "v"), "")
 WIDGETS = ("button", "number_input", "select_slider", "selectbox", "text_input", "toggle")
 
 
@@ -38,15 +36,15 @@ def _script() -> None:
     st.session_state["seconds"] = time.perf_counter() - started
 
 
-def measured(base: str = "", **state: object) -> tuple[float, float, int]:
+def measured(base: str, **state: object) -> tuple[float, float, int]:
     """(median ms, worst ms, controls) of runs with these keys in the session."""
     app = AppTest.from_function(_script, default_timeout=60)
     times = []
     for number in range(RUNS + 3):
         for key, value in state.items():
             app.session_state[key] = value
-        expert = f"rate-{5 + next(_COUNTER) / 1000}*tpot-0.06"
-        app.session_state["address"] = {**EMPTY, "preset": base, "x": expert, "v": "2"}
+        text = f"preset-{base}~rate-{5 + next(_COUNTER) / 1000}~tpot-0.06"
+        app.session_state["address"] = {"lang": "", "s": text}
         gc.disable()
         app.run()
         gc.enable()
@@ -61,13 +59,14 @@ def measured(base: str = "", **state: object) -> tuple[float, float, int]:
 def main() -> None:
     """Print the table."""
     print(f"{'panel':<34}{'median':>9}{'worst':>9}{'controls':>10}")
-    cases = [("collapsed", "", {})]
+    one = "customer-service"
+    cases = [("collapsed", one, {})]
     for group in (*GROUPS, "changed"):
         state = {"panel.expert": True, "panel.group": group}
-        cases.append((f"expert, {group}", "", state))
+        cases.append((f"expert, {group}", one, state))
     two = {"panel.expert": True, "panel.group": "workload"}
     cases.append(("expert, workload of two streams", "interactive-offline", two))
-    cases.append(("expert, search of all", "", {"panel.expert": True, "panel.search": "e"}))
+    cases.append(("expert, search of all", one, {"panel.expert": True, "panel.search": "e"}))
     for name, base, state in cases:
         median_ms, worst_ms, controls = measured(base, **state)
         print(f"{name:<34}{median_ms:>6.1f} ms{worst_ms:>6.1f} ms{controls:>10}")

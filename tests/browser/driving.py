@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 
 def settle(page: Page) -> None:
@@ -19,10 +19,16 @@ def figures(page: Page) -> list[str]:
 def pick(page: Page, label: str, option: str) -> None:
     """Choose from a select box by its visible words."""
     box = page.get_by_test_id("stSelectbox").get_by_label(label, exact=True)
-    box.scroll_into_view_if_needed()  # a list that opens while its place scrolls closes again
+    box.scroll_into_view_if_needed()
     settle(page)
-    box.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    for tries_left in (2, 1, 0):  # a list that opens while its place moves closes again
+        box.click()
+        try:
+            page.get_by_role("option", name=option, exact=True).click(timeout=5_000)
+            break
+        except TimeoutError:
+            if not tries_left:
+                raise
     settle(page)
 
 
