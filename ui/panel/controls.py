@@ -31,10 +31,10 @@ from ui.panel.words import (
     unit_of,
 )
 
+__all__ = ["emphasize", "select", "setting_control", "steps", "toggle"]
+
 _LONG_NAME = 22
 """Letters from which on a name may break after its underscores."""
-
-__all__ = ["emphasize", "select", "setting_control", "steps", "toggle"]
 
 
 def _say(widget: str, value: object, *, anew: bool = False) -> None:

@@ -17,7 +17,7 @@ from model.workload import Workload
 from ui.panel.choices import BASIC, Base, Choices, Draft, Value, draft, with_basic, with_setting
 from ui.panel.settings import Setting, setting_of
 
-__all__ = ["Change", "Fix", "TooLong", "applied", "fixes", "place_of", "too_long"]
+__all__ = ["Change", "Fix", "TooLong", "applied", "fixes", "named", "place_of", "too_long"]
 
 MOST_FIXES = 3
 

@@ -161,8 +161,8 @@ class Shape:
 def settings_for(shape: Shape) -> tuple[Setting, ...]:
     """The settings of a scenario of this shape, in the order of the groups.
 
-    Bs, Bd, Lin and L are not among them, and so is the mean length of a single stream, which is
-    Lin or L itself.
+    Bs, Bd, Lin and L are not among them, nor are the mean lengths of a single stream, which are
+    Lin and L themselves.
     """
     found: list[Setting] = []
     single = len(shape.streams) == 1
