@@ -9,10 +9,11 @@ import pytest
 
 from charts.palette import COLORS, PATTERNS, THEMES, pattern
 from charts.phases import batch_by_phase, blocks_by_use
-from charts.timeline import Timeline, description, timeline
+from charts.timeline import description, timeline
 from model import catalogue, metrics
 from model.schedulers import POLICIES
 from model.simulator import simulate
+from tests.charts.runs import timeline_of
 from ui.language import LANGUAGES, translator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,19 +32,6 @@ def result_of(preset, policy=None):
 @pytest.fixture(scope="module")
 def storm():
     return result_of("preemption-storm")
-
-
-def data_of(result):
-    slo = result.scenario.slo
-    missed = [
-        times[~np.isnan(times)]
-        for times in (
-            metrics.ttft_violation_s(result.requests, slo),
-            metrics.tpot_violation_s(result.requests, slo),
-        )
-    ]
-    window = metrics.steady_window(result.requests)
-    return Timeline(result, *missed, (window.start_s, window.end_s) if window.is_steady else None)
 
 
 def trace(figure, name):
@@ -81,7 +69,7 @@ def test_only_policies_that_reserve_show_empty_blocks(storm):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_figure_draws_in_every_language_and_theme(storm, language, theme):
     t = translator(language)
-    figure = timeline(data_of(storm), t, theme)
+    figure = timeline(timeline_of(storm), t, theme)
     for meaning in ("decode", "prefill", "recompute"):
         area = trace(figure, t(f"phase.{meaning}"))
         assert area.line.color == COLORS[theme][meaning]
@@ -92,7 +80,7 @@ def test_the_figure_draws_in_every_language_and_theme(storm, language, theme):
 
 def test_every_missed_promise_is_in_the_bars(storm):
     t = translator("en")
-    figure = timeline(data_of(storm), t)
+    figure = timeline(timeline_of(storm), t)
     counts = metrics.violation_counts(storm.requests, storm.scenario.slo)
     for kind in ("ttft", "tpot"):
         assert np.nansum(trace(figure, t(f"slo.{kind}_missed")).y) == counts[kind]
@@ -103,7 +91,7 @@ def test_a_calm_run_says_so():
     slo = dataclasses.replace(scenario.slo, ttft_s=100.0, tpot_s=100.0)
     result = simulate(dataclasses.replace(scenario, slo=slo))
     t = translator("en")
-    words = [a.text for a in timeline(data_of(result), t).layout.annotations]
+    words = [a.text for a in timeline(timeline_of(result), t).layout.annotations]
     assert t("slo.none_missed") in words
 
 
