@@ -1,4 +1,4 @@
-"""A pasted ``vllm serve`` line as a scenario, and a scenario as such a line.
+"""A pasted ``vllm serve`` line as a scenario (:mod:`model.vllm_export` writes one).
 
 A command says how a server schedules, not what it serves or on which machine: workload, hardware,
 clock, SLOs and seed come from a base scenario. What a command leaves out gets vLLM's own default,
@@ -10,17 +10,13 @@ Sources: vLLM's ``engine/arg_utils.py`` (defaults by device memory, the A100 exc
 
 from __future__ import annotations
 
-import csv
 import re
-import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib import resources
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from model import kv_cache
-from model.catalogue import Device, models
+from model.catalogue import Device
 from model.errors import LabError
 from model.kv_cache import GIB, Memory
 from model.parameters import value_at
@@ -30,8 +26,9 @@ from model.schedulers.vllm_v0 import VllmV0
 from model.schedulers.vllm_v1 import VllmV1
 from model.trace_formats import shown
 from model.vllm_flags import NUMBER, Command, Flag, bad_value, closest, flags, take_apart
+from model.vllm_names import model_of
 
-__all__ = ["ParsedCommand", "Setting", "Unknown", "cannot_say", "parse_command", "to_command"]
+__all__ = ["ParsedCommand", "Setting", "Unknown", "parse_command"]
 
 V1, V0 = VllmV1.name, VllmV0.name
 SWITCH = "VLLM_USE_V1"
@@ -50,18 +47,6 @@ _KV_DTYPES = MappingProxyType(
     }
 )
 _DTYPES = MappingProxyType(dict.fromkeys(("auto", "bfloat16", "float16", "half"), "bf16"))
-_CHECKPOINTS = (  # endings of a checkpoint's name that say how it is quantized
-    ("-awq", "int4"),
-    ("-awq-int4", "int4"),
-    ("-gptq", "int4"),
-    ("-gptq-int4", "int4"),
-    ("-int4", "int4"),
-    ("-4bit", "int4"),
-    ("-bnb-4bit", "int4"),
-    ("-quantized.w4a16", "int4"),
-    ("-fp8", "fp8"),
-    ("-fp8-dynamic", "fp8"),
-)
 _SUFFIXES = MappingProxyType(
     {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
     | {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -71,13 +56,6 @@ _HUMAN = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)([kKmMgGtT]?)", re.ASCII)
 # Batch limits of the API server by GPU memory: (at least GB, on an A100 too, tokens, sequences).
 _BATCH_DEFAULTS = ((160, True, 16_384, 1024), (70, False, 8192, 1024), (0, True, 2048, 256))
 _UTILIZATION = MappingProxyType({V1: 0.92, V0: 0.9})
-_SET_BY_VLLM = {  # fields whose default in vLLM is not the default of the field here
-    "policy.max_num_seqs",
-    "policy.max_num_batched_tokens",
-    "policy.enable_chunked_prefill",
-    "policy.enable_prefix_caching",
-    "memory.gpu_memory_utilization",
-}
 _LONG_CONTEXT = 32_768  # tokens above which V0 switches chunked prefill on
 
 
@@ -182,7 +160,7 @@ class _Reading:
         self._name_model(name)
 
     def _name_model(self, name: str | None) -> None:
-        found = None if name is None else _model_of(name)
+        found = None if name is None else model_of(name)
         if found is None:
             stays = {"model": self.base.model or "none"}
             if name is None:
@@ -379,134 +357,3 @@ def _same(value: str, harmless: str) -> bool:
     if NUMBER.fullmatch(value) and NUMBER.fullmatch(harmless):
         return float(value) == float(harmless)
     return harmless != "" and value.lower() == harmless
-
-
-# -- names of models -------------------------------------------------------------------------------
-
-
-@cache
-def _names() -> tuple[tuple[str, str, str], ...]:
-    """(Hugging Face id, catalogue id, weight precision); a model's usual name comes first."""
-    text = resources.files("model.catalogue").joinpath("vllm_models.csv").read_text("utf-8")
-    return tuple(
-        (row["hf_id"], row["model"], row["weight_dtype"])
-        for row in csv.DictReader(text.splitlines())
-    )
-
-
-@cache
-def _by_name() -> Mapping[str, tuple[str, str]]:
-    """Lower-case last part of a name → (catalogue id, weight precision)."""
-    table = {name.rsplit("/", 1)[-1].lower(): (model, dtype) for name, model, dtype in _names()}
-    for model in models():
-        table.setdefault(model, (model, "bf16"))
-    return MappingProxyType(table)
-
-
-def _model_of(name: str) -> tuple[str, str] | None:
-    """(catalogue id, weight precision) of a Hugging Face id, a local folder or a catalogue id."""
-    last = name.rstrip("/").rsplit("/", 1)[-1].lower()
-    table = _by_name()
-    if last in table:
-        return table[last]
-    for ending, dtype in _CHECKPOINTS:
-        plain = last.removesuffix(ending)
-        if plain != last and plain in table:
-            return table[plain][0], dtype
-    return None
-
-
-# -- export ----------------------------------------------------------------------------------------
-
-
-def to_command(scenario: Scenario) -> str:
-    """The ``vllm serve`` line of a scenario; parsed again it gives the scheduling fields back.
-
-    What it cannot say is listed by :func:`cannot_say`. Raises LabError vllm_no_command for
-    a policy that is not vLLM's, vllm_model_needed without a model.
-    """
-    policy, memory = scenario.policy, scenario.memory
-    if policy.name not in (V0, V1):
-        raise LabError("vllm_no_command", policy=policy.name)
-    if scenario.model is None:
-        raise LabError("vllm_model_needed")
-    name = _name_to_write(scenario)
-    lines = [f"vllm serve {shlex.quote(name)}"]
-    for flag in flags().values():
-        if flag.role != "setting" or flag.reads in ("model", "dtype"):
-            continue
-        if flag.engine and flag.engine != policy.name:
-            continue
-        value = _value_to_write(scenario, flag)
-        if value is None:
-            continue
-        if flag.reads == "flag":
-            lines.append(_switch(flag.flag, bool(value), policy.name))
-        else:
-            lines.append(f"{flag.flag} {shlex.quote(str(value))}")
-    if memory.weight_dtype == "bf16":
-        lines.insert(1, "--dtype bfloat16")
-    if policy.name == V0:
-        lines[0] = f"{SWITCH}=0 {lines[0]}"
-    return " \\\n  ".join(lines)
-
-
-def cannot_say(scenario: Scenario) -> tuple[str, ...]:
-    """Fields of a scenario that its command does not carry, by path.
-
-    The first five never do; the others only where they have a value of their own.
-    """
-    policy, memory = scenario.policy, scenario.memory
-    never = ("workload", "hardware", "clock", "slo", "seed")
-    lost = {
-        "model": scenario.model not in {model for _, model, _ in _names()},
-        "policy.watermark": policy.name == V0 and policy.watermark != VllmV0().watermark,
-        "n_engines": policy.name == V0 and scenario.n_engines != 1,
-        "memory.activation_bytes_per_gpu": memory.activation_bytes_per_gpu
-        != Memory().activation_bytes_per_gpu,
-        "memory.kv_gib": memory.kv_gib is not None and _bytes_per_gpu(scenario) is None,
-        "memory.num_cpu_blocks": memory.num_cpu_blocks is not None,
-        "memory.swap_space_gib": policy.name == V1
-        and memory.swap_space_gib != Memory().swap_space_gib,
-    }
-    return (*never, *(field for field, is_lost in lost.items() if is_lost))
-
-
-def _name_to_write(scenario: Scenario) -> str:
-    """The model's usual name, of a checkpoint in the wanted precision if there is one."""
-    mine = [(name, dtype) for name, model, dtype in _names() if model == scenario.model]
-    fitting = [name for name, dtype in mine if dtype == scenario.memory.weight_dtype]
-    return (fitting or [name for name, _ in mine] or [scenario.model])[0]
-
-
-def _value_to_write(scenario: Scenario, flag: Flag) -> object | None:
-    """The text of a flag's value; None leaves the flag out, as where vLLM's default says it."""
-    owner, _, name = flag.field.rpartition(".")
-    holder = {"": scenario, "policy": scenario.policy, "memory": scenario.memory}[owner]
-    value = getattr(holder, name)
-    default = next(field.default for field in fields(holder) if field.name == name)
-    if value is None or (value == default and flag.field not in _SET_BY_VLLM):
-        return None
-    if flag.reads == "quantization":
-        return {"fp8": "fp8", "int4": "awq"}[value]
-    if flag.reads == "gpu_blocks":
-        return value + 1 if scenario.policy.name == V1 else value
-    if flag.reads == "bytes_per_gpu":
-        return _bytes_per_gpu(scenario)
-    return value
-
-
-def _bytes_per_gpu(scenario: Scenario) -> int | None:
-    """The KV size given in GiB as whole bytes of one GPU, if reading that gives the same size."""
-    gib, gpus = scenario.memory.kv_gib, scenario.tensor_parallel
-    if gib is None or scenario.policy.name != V1:
-        return None
-    size = round(gib * GIB / gpus)
-    return size if size / GIB * gpus == gib else None
-
-
-def _switch(flag: str, on: bool, engine: str) -> str:
-    if on:
-        return flag
-    # V0's switches take a value; V1's have a negation.
-    return f"{flag}=False" if engine == V0 else f"--no-{flag.removeprefix('--')}"

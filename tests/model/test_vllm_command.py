@@ -12,7 +12,8 @@ from model.experiment import replace_at, value_at
 from model.scenario import Memory, Scenario, Slo
 from model.schedulers.vllm_v0 import VllmV0
 from model.schedulers.vllm_v1 import VllmV1
-from model.vllm_command import Setting, Unknown, cannot_say, parse_command, to_command
+from model.vllm_command import Setting, Unknown, parse_command
+from model.vllm_export import cannot_say, to_command
 from model.vllm_flags import flags
 from model.workload import Stream, Workload
 

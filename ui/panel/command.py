@@ -8,14 +8,8 @@ import streamlit as st
 
 from model import catalogue
 from model.errors import LabError
-from model.vllm_command import (
-    ParsedCommand,
-    Setting,
-    Unknown,
-    cannot_say,
-    parse_command,
-    to_command,
-)
+from model.vllm_command import ParsedCommand, Setting, Unknown, parse_command
+from model.vllm_export import cannot_say, to_command
 from model.vllm_flags import LONGEST_COMMAND
 from ui.language import error_markdown, t
 from ui.panel import link, session
