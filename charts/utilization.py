@@ -15,7 +15,7 @@ from charts.numbers import NOTHING, significant
 from charts.palette import SERIES, translucent
 from charts.sheet import LINE_PX, Sheet
 from charts.steps import Steps, steps
-from model.iteration_time import Roofline
+from model.metrics import utilization_by_iteration
 from model.result import SimulationResult
 
 __all__ = ["MEANINGS", "by_iteration", "description", "utilization"]
@@ -23,9 +23,6 @@ __all__ = ["MEANINGS", "by_iteration", "description", "utilization"]
 MEANINGS = ("residency", "mfu", "mbu")
 HEIGHT = 320
 _INTERVALS = 160  # more would follow every prefill up and down
-
-# At full rate and without overheads: the seconds that work would take on perfect hardware.
-_PEAK = Roofline(compute_efficiency=1.0, memory_efficiency=1.0, fixed_s=0.0, communication=False)
 
 Translator = Callable[..., str]
 
@@ -39,15 +36,14 @@ def by_iteration(result: SimulationResult) -> dict[str, np.ndarray]:
     shares = {"residency": np.ones(len(columns["start_s"]))}
     if scenario is None or not (scenario.model_entry and scenario.device):
         return shares
-    peak = _PEAK.cost(
-        scenario.model_entry, scenario.device, scenario.memory, scenario.tensor_parallel
+    mfu, mbu = utilization_by_iteration(
+        columns,
+        scenario.model_entry,
+        scenario.device,
+        scenario.memory,
+        scenario.tensor_parallel,
     )
-    compute_s, memory_s, _ = peak.parts(
-        columns["tokens"], columns["attention_pairs"], columns["kv_tokens_read"]
-    )
-    took_s = columns["end_s"] - columns["start_s"]
-    took_s = np.where((columns["tokens"] > 0) & (took_s > 0), took_s, np.inf)
-    return shares | {"mfu": compute_s / took_s, "mbu": memory_s / took_s}
+    return shares | {"mfu": mfu, "mbu": mbu}
 
 
 def utilization(

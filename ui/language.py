@@ -22,6 +22,7 @@ from model.metrics import DEFINITIONS, METRICS
 
 __all__ = [
     "LANGUAGES",
+    "as_text",
     "browser_language",
     "catalogue",
     "current_language",
@@ -115,7 +116,12 @@ def definition(name: str) -> str:
 
 def error_markdown(error: LabError) -> str:
     """:func:`error_sentence` for a place that reads Markdown, which quoted words must not write."""
-    return re.sub(r"([\\`*\[\]<>$~])", r"\\\1", error_sentence(error))
+    return as_text(error_sentence(error))
+
+
+def as_text(sentence: str) -> str:
+    """A sentence with words of a file or a person in it, for Markdown that must not act on them."""
+    return re.sub(r"([\\`*_{}\[\]()<>#$:!|~])", r"\\\1", sentence)
 
 
 def error_sentence(error: LabError, language: str | None = None) -> str:

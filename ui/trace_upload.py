@@ -6,7 +6,6 @@ line, and names from a file are shown as text.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from model.errors import LabError
 from model.scenario import TraceReference
 from model.traces import Fault, Trace, TraceError, read_trace
 from model.workload import Workload
-from ui.language import error_sentence, t
+from ui.language import error_markdown, error_sentence, t
 from ui.scenario import use_trace
 from ui.theme import current_theme
 from ui.units import duration, significant
@@ -59,7 +58,7 @@ def trace_upload(workload: Workload | TraceReference) -> None:
         return
     read = _read(file.file_id, file.getvalue(), file.name)
     if read.error is not None:
-        st.error(_as_text(error_sentence(read.error)), icon=":material/error:")
+        st.error(error_markdown(read.error), icon=":material/error:")
     else:
         _preview(read.trace, workload)
     _faults(read)
@@ -182,11 +181,6 @@ def _faults(read: _Read) -> None:
             st.text(_sentence(fault))
         if total > _SHOWN_FAULTS:
             st.caption(t("trace.faults.more", shown=_SHOWN_FAULTS, n=total))
-
-
-def _as_text(sentence: str) -> str:
-    """A sentence with words of a file in it, for Markdown that must not act on them."""
-    return re.sub(r"([\\`*_{}\[\]()<>#$:!|~])", r"\\\1", sentence)
 
 
 def _sentence(fault: Fault) -> str:

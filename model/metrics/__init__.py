@@ -65,6 +65,7 @@ from model.metrics.usage import (
     residency,
     time_mean,
     utilization,
+    utilization_by_iteration,
     wasted_tokens,
 )
 
@@ -114,6 +115,7 @@ __all__ = [
     "ttft_s",
     "ttft_violation_s",
     "utilization",
+    "utilization_by_iteration",
     "violation_counts",
     "violations_over_time",
     "wasted_tokens",

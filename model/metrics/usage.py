@@ -114,18 +114,25 @@ def utilization(
     read once an iteration and the KV tokens read (F5), over HBM bandwidth. Recomputed and padded
     tokens count: it is what the hardware did, useful or not.
     """
+    shares = utilization_by_iteration(iterations, model, device, memory, tensor_parallel)
+    return Utilization(*(time_mean(iterations, share, window, n_engines) for share in shares))
+
+
+def utilization_by_iteration(
+    iterations: Columns, model: Model, device: Device, memory: Memory, tensor_parallel: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """MFU and MBU of each iteration: the seconds its work takes at peak rate, over those it took.
+
+    0 for an iteration without tokens.
+    """
     peak = _PEAK.cost(model, device, memory, tensor_parallel)
     compute_s, memory_s, _ = peak.parts(
         iterations["tokens"], iterations["attention_pairs"], iterations["kv_tokens_read"]
     )
-    # The seconds that the same work takes at peak rate, as a share of the seconds it took.
     took_s = iterations["end_s"] - iterations["start_s"]
     works = (iterations["tokens"] > 0) & (took_s > 0)
     took_s = np.where(works, took_s, np.inf)
-    return Utilization(
-        time_mean(iterations, compute_s / took_s, window, n_engines),
-        time_mean(iterations, memory_s / took_s, window, n_engines),
-    )
+    return compute_s / took_s, memory_s / took_s
 
 
 class Waste(NamedTuple):

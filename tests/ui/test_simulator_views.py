@@ -13,9 +13,9 @@ from model.bundle import read_bundle
 from model.export import tables
 from model.simulator import simulate
 from ui.downloads import _table
+from ui.language import as_text
 from ui.parameter_words import changed
 from ui.run_views import VIEWS
-from ui.trace_upload import _as_text
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 CHARTS = {"time": 1, "latency": 1, "requests": 1, "utilization": 1}
@@ -312,7 +312,7 @@ def test_a_hostile_file_costs_a_sentence_and_never_the_page(open_app, name):
 
 
 def test_words_of_a_file_do_nothing_in_markdown():
-    assert _as_text("![x](y) `z` $a$") == "\\!\\[x\\]\\(y\\) \\`z\\` \\$a\\$"
+    assert as_text("![x](y) `z` $a$") == "\\!\\[x\\]\\(y\\) \\`z\\` \\$a\\$"
 
 
 def test_a_huge_trace_is_limited_with_a_notice(open_app):
