@@ -250,3 +250,11 @@ def test_f40_incremental():
 )  # fmt: skip
 def test_f3_long_context(model, gigabytes):
     assert case(model)["kappa"] * 32_768 / 1e9 == pytest.approx(gigabytes, rel=5e-3)
+
+
+def test_f25h_block_seconds():
+    """1,024 tokens are 64 blocks of 16; 500 tokens of 20 ms are 10 s; over 1e13 FLOP."""
+    found = evaluate("F25h", n=1024, bs=16, n_left=500, t_d=0.02, C_rec=1e13)
+    assert found == pytest.approx(64 * 10 / 1e13)
+    rounded = evaluate("F25h", n=1025, bs=16, n_left=500, t_d=0.02, C_rec=1e13)
+    assert rounded == pytest.approx(65 * 10 / 1e13)
