@@ -4,9 +4,9 @@ import streamlit as st
 
 from formulas import get
 from model.errors import LabError
-from ui import derivation
 from ui import throughput as lesson_of
-from ui.language import current_language, error_markdown, t, translator
+from ui.choose import choose, formula_viewer
+from ui.language import error_markdown, t
 from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
 from ui.pages import file_of
 from ui.prose import prose
@@ -37,48 +37,9 @@ def percent(share: float) -> str:
     return f"{'+' if share >= 0 else '−'}{significant(abs(share) * 100)}"
 
 
-def choose(name: str, options: tuple[str, ...], stem: str, label: str) -> str:
-    """A row of choices; the address keeps the code, the screen shows its words."""
-    speak = translator(current_language())
-    with st.container(key=f"code-{name}"):
-        st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
-        code = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
-    chosen, widget = code if code in options else options[0], f"choice.{name}"
-    st.session_state[widget] = chosen
-
-    def take() -> None:
-        st.session_state[name] = st.session_state[widget]
-
-    st.segmented_control(
-        label,
-        options,
-        required=True,
-        format_func=lambda option: speak(f"{stem}.{option}"),
-        key=widget,
-        on_change=take,
-        label_visibility="collapsed" if name == "part" else "visible",
-    )
-    return chosen
-
-
 def viewer(part: str, case) -> None:
-    """The formulas of this part, one at a time."""
-    ids = FORMULAS[part]
-    language = current_language()
-    chosen = st.segmented_control(
-        t("thr.formula"),
-        ids,
-        default=ids[0],
-        required=True,
-        format_func=lambda name: f"{name} {derivation.name_of(name, language)}",
-        key=f"thr.formula.{part}",
-        label_visibility="collapsed",
-    )
-    derivation.show(
-        chosen,
-        lesson_of.formula_values(case),
-        key=f"thr.viewer.{part}",
-        where=lesson_of.where(case),
+    formula_viewer(
+        "thr", part, FORMULAS[part], lesson_of.formula_values(case), lesson_of.where(case)
     )
 
 
@@ -258,7 +219,7 @@ def your_turn() -> None:
 
 @st.fragment
 def lesson(engine: Engine) -> None:
-    part = choose("part", PARTS, "thr.part", t("thr.part"))
+    part = choose("part", PARTS, "thr.part", t("thr.part"), label_visibility="collapsed")
     try:
         {"claim": claim, "checks": checks, "model": better, "runs": runs}[part](engine)
     except LabError as error:
