@@ -6,7 +6,8 @@ for the batch. Outputs are all equal, or geometric; of the latter the same lengt
 formula as into the simulation, so that chance can be told from what a formula leaves out.
 
 Public: :class:`Engine`, :class:`Case`, :func:`values`, :func:`compare`, :class:`Pair`,
-:func:`curves`, :func:`improvements`, :func:`longest`, :func:`utilizations`.
+:func:`curves`, :func:`improvements`, :func:`longest`, :func:`utilizations`,
+:func:`decode_s`, :func:`prefill_s`, :func:`parameters_read`, :func:`continuous_run`.
 """
 
 from __future__ import annotations
@@ -40,11 +41,15 @@ __all__ = [
     "Improvements",
     "Pair",
     "compare",
+    "continuous_run",
     "curves",
+    "decode_s",
     "engine_of",
     "improvements",
     "kv_batch",
     "longest",
+    "parameters_read",
+    "prefill_s",
     "textbook_improvement",
     "utilizations",
     "values",
@@ -61,6 +66,7 @@ BAND: Mapping[str, tuple[float, float]] = {
 
 _PLAIN_F5, _MEMORY = Roofline(communication=False), Memory()
 _BLOCK = 16
+_UNBOUND = 1e30  # a rate that never binds
 _FEWEST_REQUESTS = 480
 
 
@@ -140,6 +146,9 @@ def _engine_values(engine: Engine) -> dict[str, float]:
         "n_L": float(model.layers),
         "d_a": float(model.attention_width),
         "Psi_a": float(model.active_parameters),
+        "Psi": float(model.parameters),
+        "E_x": float(model.experts),
+        "k_x": float(model.experts_per_token),
         "b_w": float(DTYPE_BYTES[engine.memory.weight_dtype]),
         "kappa": float(kv_cache.kv_bytes_per_token(model, engine.memory, engine.tensor_parallel)),
         "g": float(engine.tensor_parallel),
@@ -153,17 +162,45 @@ def _engine_values(engine: Engine) -> dict[str, float]:
 
 def _times(given: Mapping[str, float]) -> dict[str, float]:
     """Seconds of iterations: T_s, t_p, t_pB, t_d, t_ds."""
-    decode, prefill = formulas.get("F5a"), formulas.get("F5b")
-    prompt = {**given, "n": given["L_in"]}
     # Rows leave a static batch one by one: of B_s so many are left on average.
     left = given["B_s"] * max(given["L"] - 1, 1) / max(given["L_max"] - 1, 1)
     return {
-        "T_s": decode.evaluate({**given, "B": given["B_s"]}),
-        "t_p": prefill.evaluate({**prompt, "k_p": 1.0}),
-        "t_pB": prefill.evaluate({**prompt, "k_p": given["B_s"]}),
-        "t_d": decode.evaluate({**given, "B": given["B_d"]}),
-        "t_ds": decode.evaluate({**given, "B": left}),
+        "T_s": float(decode_s(given, given["B_s"])),
+        "t_p": float(prefill_s(given, 1.0)),
+        "t_pB": float(prefill_s(given, given["B_s"])),
+        "t_d": float(decode_s(given, given["B_d"])),
+        "t_ds": float(decode_s(given, left)),
     }
+
+
+def parameters_read(given: Mapping[str, float], tokens):
+    """Parameters that an iteration of ``tokens`` tokens reads; number or array.
+
+    Ψ_a in a dense model. Of a mixture of experts F2e's distinct experts, and all that is no expert;
+    one token reads Ψ_a then as well.
+    """
+    if given["E_x"] <= given["k_x"]:
+        return given["Psi_a"]
+    one_expert = (given["Psi"] - given["Psi_a"]) / (given["E_x"] - given["k_x"])
+    touched = _vector("F2e", {**given, "T": tokens})
+    return given["Psi"] - (given["E_x"] - touched) * one_expert
+
+
+def decode_s(given: Mapping[str, float], batch):
+    """F5a of ``batch`` decodes, reading what F2e says; number or array."""
+    return _forward_s("F5a", {**given, "B": batch}, batch)
+
+
+def prefill_s(given: Mapping[str, float], prompts):
+    """F5b of ``prompts`` prompts of L_in tokens, reading what F2e says; number or array."""
+    return _forward_s("F5b", {**given, "n": given["L_in"], "k_p": prompts}, prompts * given["L_in"])
+
+
+def _forward_s(formula_id: str, given: Mapping[str, object], tokens) -> np.ndarray:
+    """The longer side of F5: Ψ_a parameters compute, ``parameters_read`` of them are moved."""
+    compute = _vector(formula_id, {**given, "beta": _UNBOUND})
+    moved = {**given, "Psi_a": parameters_read(given, tokens), "P": _UNBOUND}
+    return np.maximum(compute, _vector(formula_id, moved))
 
 
 def kv_batch(case: Case) -> int:
@@ -255,14 +292,16 @@ def textbook_improvement(case: Case, accounting: str) -> float:
 
 def _corrected(case: Case) -> tuple[Pair, Pair]:
     given = values(case)
-    experts = _experts(case)
     chance = ("draw",) if case.lengths == "geometric" else ()
+    # Static rows leave one by one where lengths differ: F15 takes the coverage at their mean.
+    uneven = _experts(case) if case.lengths == "geometric" else ()
     pairs = []
-    for formula_id, run in (("F15", _static_run(case)), ("F17", _continuous_run(case))):
+    for formula_id, run in (("F15", _static_run(case)), ("F17", continuous_run(case))):
         formula = formulas.get(formula_id)
         drawn = formula.evaluate(_drawn(case, run.inputs.output_tokens))
         measured = output_throughput_per_s(run, _window(case, formula_id, run))
         full = ("memory",) if case.dynamic_batch > kv_batch(case) and formula_id == "F17" else ()
+        experts = uneven if formula_id == "F15" else ()
         reasons = (*full, "last_decode", *experts, *chance)
         pairs.append(Pair(formula_id, formula.evaluate(given), drawn, measured, reasons))
     return pairs[0], pairs[1]
@@ -306,8 +345,11 @@ def _static_run(case: Case) -> SimulationResult:
 
 
 @lru_cache(maxsize=64)
-def _continuous_run(case: Case) -> SimulationResult:
-    """vLLM V0's rule: prompts before decodes; the budget lets in one prompt an iteration."""
+def continuous_run(case: Case) -> SimulationResult:
+    """The run beside F17, by vLLM V0's rule: prompts go before decodes.
+
+    The budget lets one prompt into an iteration.
+    """
     policy = POLICIES["vllm-v0"](
         max_num_seqs=case.dynamic_batch, max_num_batched_tokens=case.prompt_tokens, watermark=0.0
     )
@@ -380,7 +422,7 @@ def _whole(run: SimulationResult) -> float:
 
 def utilizations(case: Case) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Shares residency, mfu and mbu of static and of continuous batching, simulated."""
-    return _usage(case, "F15", _static_run(case)), _usage(case, "F17", _continuous_run(case))
+    return _usage(case, "F15", _static_run(case)), _usage(case, "F17", continuous_run(case))
 
 
 def _usage(case: Case, formula_id: str, run: SimulationResult) -> Mapping[str, float]:
@@ -441,24 +483,23 @@ def curves(case: Case) -> Curves:
         bound=_bound(given, batch),
         decode_ms=here["decode"] * 1e3,
         decode_band_ms=(high["decode"] * 1e3, low["decode"] * 1e3),
-        compute_ms=_vector("F5a", {**given, "B": batch, "t_0": 0.0, "beta": 1e30}) * 1e3,
-        memory_ms=_vector("F5a", {**given, "B": batch, "t_0": 0.0, "P": 1e30}) * 1e3,
+        compute_ms=decode_s({**given, "t_0": 0.0, "beta": _UNBOUND}, batch) * 1e3,
+        memory_ms=decode_s({**given, "t_0": 0.0, "P": _UNBOUND}, batch) * 1e3,
     )
 
 
 def _over(given: Mapping[str, float], batch: np.ndarray, longest_tokens) -> dict[str, np.ndarray]:
     """Static and continuous throughput, and the decode time, for an array of batches."""
-    prompt = {**given, "n": given["L_in"]}
-    decode = _vector("F5a", {**given, "B": batch})
+    decode = decode_s(given, batch)
     left = batch * max(given["L"] - 1, 1) / np.maximum(longest_tokens - 1, 1)
     static = {
         **given,
         "B_s": batch,
         "L_max": longest_tokens,
-        "t_pB": _vector("F5b", {**prompt, "k_p": batch}),
-        "t_ds": _vector("F5a", {**given, "B": left}),
+        "t_pB": prefill_s(given, batch),
+        "t_ds": decode_s(given, left),
     }
-    alone = _vector("F5b", {**prompt, "k_p": np.ones(1)})
+    alone = prefill_s(given, np.ones(1))
     continuous = {**given, "B_d": batch, "t_d": decode, "t_p": alone}
     return {
         "decode": decode,

@@ -12,8 +12,10 @@ from validation.throughput import (
     curves,
     improvements,
     kv_batch,
+    parameters_read,
     textbook_improvement,
     utilizations,
+    values,
 )
 
 CASES = [
@@ -50,9 +52,25 @@ def test_memory_that_is_too_small_is_named_as_a_reason():
     assert compare(case)[3].reasons[0] == "memory"
 
 
-def test_experts_are_named_as_a_reason():
-    pairs = compare(Case(engine=Engine(model="qwen3-30b-a3b")))
-    assert all("experts" in pair.reasons for pair in pairs[2:4])
+@pytest.mark.parametrize("model", ["qwen3-30b-a3b", "mixtral-8x7b"])
+def test_a_batch_reads_the_experts_that_it_touches(model):
+    case = Case(engine=Engine(model=model, tensor_parallel=2))
+    for pair in compare(case)[2:4]:
+        assert pair.difference == pytest.approx(0, abs=6e-3), pair.id
+
+
+def test_coverage_of_experts_by_hand():
+    """Mixtral-8x7B, 12.88 of 46.70 billion parameters active, 2 of 8 experts a token."""
+    given = values(Case(engine=Engine(model="mixtral-8x7b")))
+    one_expert = (46.70e9 - 12.88e9) / 6
+    assert parameters_read(given, 1.0) == pytest.approx(12.88e9, rel=1e-3)
+    assert parameters_read(given, 2.0) == pytest.approx(12.88e9 + 1.5 * one_expert, rel=1e-3)
+    assert parameters_read(given, 1e3) == pytest.approx(46.70e9, rel=1e-3)
+
+
+def test_what_experts_leave_open_is_named():
+    pairs = compare(Case(lengths="geometric", engine=Engine(model="qwen3-30b-a3b")))
+    assert ["experts" in pair.reasons for pair in pairs] == [False, False, True, False, True]
 
 
 def test_improvements_of_the_source_text():
