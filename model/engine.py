@@ -121,6 +121,7 @@ class Engine:
         """An engine with nothing to run sleeps until something happens."""
         self.stuck = False
         if not self.state.running and self.state.clock_s < time_s:
+            self.state.idle_spells += not self.state.waiting
             self.state.clock_s = time_s
 
     def advance(

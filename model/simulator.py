@@ -12,7 +12,6 @@ from collections.abc import Callable
 from itertools import count
 
 from model.engine import Engine
-from model.prefix_cache import PrefixCache, content_keys
 from model.requests import Requests
 from model.result import SimulationResult, collect
 from model.scenario import Scenario
@@ -141,8 +140,5 @@ def _engine(scenario: Scenario, requests: Requests, engine_id: int, fast_forward
         max_model_len=scenario.max_model_len(),
         prefill_token_cap=scenario.clock.prefill_token_cap,
     )
-    if getattr(scenario.policy, "enable_prefix_caching", False):
-        state.cache = PrefixCache(
-            capacity.blocks, capacity.block_size, content_keys(requests, capacity.block_size)
-        )
+    state.cache = scenario.policy.new_cache(requests, capacity.blocks, capacity.block_size)
     return Engine(state, scenario.cost(), fast_forward=fast_forward, engines=scenario.n_engines)

@@ -19,6 +19,7 @@ from array import array
 from model.errors import LabError
 from model.events import EVENT, EventLog
 from model.prefix_cache import PrefixCache
+from model.radix_cache import RadixCache
 from model.requests import Requests
 from model.schedulers.base import Scheduler
 
@@ -89,7 +90,9 @@ class EngineState:
         self.decode_segments = array("q")  # request, first tick, tick after the last
         self.ended: list[tuple[float, int]] = []  # (time, request) since the kernel last looked
         self._refused = (-1, -1)
-        self.cache: PrefixCache | None = None
+        self.cache: PrefixCache | RadixCache | None = None
+        self.idle_spells = 0  # how often the engine has slept for want of requests
+        self.memory = policy.new_memory()  # what the policy must know from one decision to the next
 
     # -- reading -------------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ from model.events import REASON
 from model.schedulers.queues import FcfsQueue
 
 if TYPE_CHECKING:
+    from model.prefix_cache import PrefixCache
+    from model.radix_cache import RadixCache
+    from model.requests import Requests
     from model.state import EngineState
 
 UNBOUNDED = 1 << 60
@@ -106,6 +109,16 @@ class Scheduler:
     def new_queue(self, rank: Callable[[int], tuple]) -> FcfsQueue:
         """The waiting queue of this policy; `rank` gives (priority, arrival, id) of a request."""
         return FcfsQueue()
+
+    def new_memory(self) -> object:
+        """What the policy remembers of one engine between decisions, kept as `state.memory`."""
+        return None
+
+    def new_cache(
+        self, requests: Requests, blocks: int, block_size: int
+    ) -> PrefixCache | RadixCache | None:
+        """The prefix cache of one engine, None where the policy keeps none."""
+        return None
 
     def blocks_for_life(self, state: EngineState, request: int) -> int:
         """KV blocks without which the request can never finish."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from model import checks
 from model.events import REASON
+from model.prefix_cache import PrefixCache, content_keys
 from model.schedulers.base import (
     MOST_TOKENS,
     UNBOUNDED,
@@ -23,6 +24,7 @@ from model.schedulers.base import (
 from model.schedulers.queues import FcfsQueue, PriorityQueue
 
 if TYPE_CHECKING:
+    from model.requests import Requests
     from model.state import EngineState
 
 NO_BLOCKS, NO_BUDGET, NO_SLOT = REASON["no_blocks"], REASON["no_budget"], REASON["no_slot"]
@@ -67,6 +69,11 @@ class VllmV1(Scheduler):
 
     def new_queue(self, rank: Callable[[int], tuple]) -> FcfsQueue | PriorityQueue:
         return PriorityQueue(rank) if self.queue_order == "priority" else FcfsQueue()
+
+    def new_cache(self, requests: Requests, blocks: int, block_size: int) -> PrefixCache | None:
+        if not self.enable_prefix_caching:
+            return None
+        return PrefixCache(blocks, block_size, content_keys(requests, block_size))
 
     @property
     def tokens_per_iteration(self) -> int:
