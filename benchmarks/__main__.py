@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import simulator
+from benchmarks import goodput, simulator
 from benchmarks.inputs import BESIDE_THE_PROJECT
 
-SECTIONS = {**simulator.SECTIONS}
+SECTIONS = {**simulator.SECTIONS, **goodput.SECTIONS}
 
 
 def main(arguments: list[str] | None = None) -> int:
