@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import math
 
+from charts.numbers import NOTHING, significant
 from ui.language import t
 
 __all__ = ["count", "duration", "figure", "percent", "rate", "setting", "significant"]
-
-NOTHING = "–"
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """``value`` with that many significant digits, thousands separated, no exponent."""
-    if not math.isfinite(value):
-        return NOTHING
-    if value == 0:
-        return "0"
-    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:,.{decimals}f}"
 
 
 def figure(number: str, unit: str) -> str:
