@@ -127,6 +127,13 @@ def test_an_overhead_lets_fewer_tokens_queue():
     assert found("queue_cap", "overhead").simulated == 7_000
 
 
+def test_an_overhead_moves_the_load_that_keeps_a_promise():
+    # A tenth more service: x falls to 5/1.1, and so does what of the load is arrivals.
+    x = 5 / 1.1
+    said = formulas.get("F28b").evaluate({"x_ttft": x, "q_share": 0.99}) / 1.1
+    assert found("load_p99", "overhead").simulated == pytest.approx(said, rel=2e-2)
+
+
 def test_a_half_filled_block_is_moved_whole():
     assert found("swap", "part_block").difference == pytest.approx(256 / 248 - 1, abs=1e-3)
 
