@@ -58,7 +58,7 @@ class Engine:
         engines: int = 1,
     ) -> None:
         self.state = state
-        self.cost = cost
+        self.cost = state.cost = cost
         self.fast_forward = fast_forward
         self.decisions = 0
         self.iteration_time_calls = 0
@@ -92,6 +92,10 @@ class Engine:
         if reason:
             state.reject(request, reason, time_s)
             return
+        refused = state.policy.refusal(state, request)
+        if refused is not None:
+            state.reject(request, refused.reason, time_s, (refused.measured, refused.limit))
+            return
         state.log.add(time_s, EVENT["arrive"], state.iteration, request)
         state.waiting.push(request)
 
@@ -122,7 +126,7 @@ class Engine:
         self.stuck = False
         if not self.state.running and self.state.clock_s < time_s:
             self.state.idle_spells += not self.state.waiting
-            self.state.clock_s = time_s
+            self.state.clock_s = self.state.policy.start_not_before(time_s)
 
     def advance(
         self, until_s: float, *, stop_at_end: bool = False, at_least_one: bool = False
@@ -144,7 +148,7 @@ class Engine:
             policy.decide(state, decision)
             self.decisions += 1
             if decision.decodes or decision.chunks or decision.row_without_tokens:
-                self._run(decision, limit)
+                self._run(decision, min(limit, decision.stands_until_s))
             elif decision.changes_queues or len(state.ended) > ended:
                 pass  # decide again at the same clock
             elif state.running or until_s < float("inf"):
@@ -246,7 +250,7 @@ class Engine:
             joined = min(joined, most_iterations(self.cost, work, state.clock_s, limit_s))
         blocks = blocks_ahead(state, decision, joined)
         self.iteration_time_calls += 1
-        ends = end_times(self.cost, work, state.clock_s, len(blocks), limit_s)
+        ends = end_times(self.cost, work, state.clock_s, len(blocks), limit_s, state.policy)
         joined = len(ends)
 
         self.stretch_start_s.append(state.clock_s)
@@ -346,6 +350,8 @@ class Engine:
                 finished.append(request)
         if finished:
             self._finish(finished)
+        if state.policy.on_ticks:
+            state.clock_s = state.policy.start_not_before(state.clock_s)
 
     def _emit(self, request: int, finished: list[int]) -> None:
         """A request has all its known tokens computed: it emits one more."""

@@ -187,6 +187,10 @@ MESSAGES: dict[str, str] = {
     "line was left out.",
     "trace_not_json": "Line {line:,} is not a complete JSON object; it was left out.",
     # scheduling
+    "lab_nobody_outranks": "A waiting request can evict a running one only if it is more "
+    "important; set queue_order to priority, or evict_for_waiting to false.",
+    "lab_evicts_without_preemption": "Without preemption nobody can be evicted for a waiting "
+    "request; choose another preemption_mode, or set evict_for_waiting to false.",
     "host_memory_full": "Request {request} must be swapped out: it needs {needed:,} blocks of host "
     "memory and {free:,} of {total:,} are free; here the real engine aborts. Raise swap_space_gib "
     "(or num_cpu_blocks), or set preemption_mode to recompute.",

@@ -40,6 +40,15 @@ REASONS = (
     "lowest_priority",  # victim rule: largest (priority, arrival)
     "outranked",  # V0: a more important request waits and does not fit
     "itself",  # nobody else is left to preempt
+    "fewest_outputs",  # victim rule of SGLang: fewest outputs, then the longest prompt
+    "just_large_enough",  # victim rule: the smallest that covers what is missing
+    "most_remaining",  # victim rule: most outputs still to come, as predicted
+    "no_free_slot",  # admission control of a loss system: every slot is taken
+    "no_free_blocks",  # the same: not enough free blocks for its prompt now
+    "queue_full",  # admission control: so many requests wait already
+    "queued_tokens",  # admission control: too many prompt tokens wait already
+    "system_full",  # admission control: so many requests are in the system already
+    "ttft_hopeless",  # admission control: its predicted TTFT is above the bound
 )
 EVENT = {name: code for code, name in enumerate(EVENTS)}
 REASON = {name: code for code, name in enumerate(REASONS)}

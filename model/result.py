@@ -168,7 +168,7 @@ def _engine_columns(engine: Engine) -> dict:
     inside = np.arange(total) - first[stretch]
     end_s = np.array(engine.end_s)
     start_s = np.empty(total)
-    start_s[1:] = end_s[:-1]
+    start_s[1:] = engine.state.policy.start_not_before(end_s[:-1])
     start_s[first] = np.array(engine.stretch_start_s)
 
     def column(name: str) -> np.ndarray:

@@ -139,6 +139,7 @@ def _engine(scenario: Scenario, requests: Requests, engine_id: int, fast_forward
         cpu_blocks=capacity.cpu_blocks,
         max_model_len=scenario.max_model_len(),
         prefill_token_cap=scenario.clock.prefill_token_cap,
+        seed=scenario.seed,
     )
     state.cache = scenario.policy.new_cache(requests, capacity.blocks, capacity.block_size)
     return Engine(state, scenario.cost(), fast_forward=fast_forward, engines=scenario.n_engines)

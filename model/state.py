@@ -18,6 +18,7 @@ from array import array
 
 from model.errors import LabError
 from model.events import EVENT, EventLog
+from model.iteration_time import IterationCost
 from model.prefix_cache import PrefixCache
 from model.radix_cache import RadixCache
 from model.requests import Requests
@@ -41,6 +42,7 @@ class EngineState:
         cpu_blocks: int,
         max_model_len: int | None,
         prefill_token_cap: int | None,
+        seed: int = 0,
     ) -> None:
         n = len(requests)
         self.policy = policy
@@ -56,13 +58,15 @@ class EngineState:
         self.priority = requests.priority.tolist()
         self.arrival_s = requests.arrival_s.tolist()  # the kernel fills in a closed loop's
         self.request_id = requests.request_id
+        self.predicted_output = policy.predicted_outputs(requests.output_tokens, seed)
+        self.cost = IterationCost()  # the engine's own, once there is one
 
         self.clock_s = 0.0
         self.iteration = 0
         self.tick = 0
         self.free = kv_blocks
         self.cpu_free = cpu_blocks
-        self.waiting = policy.new_queue(self.rank)
+        self.waiting = policy.new_queue(policy.rank_of(self))
         self.running: dict[int, None] = {}  # in list order
         self.prefilling: dict[int, None] = {}  # those of running that have prompt left, same order
         self.swapped: dict[int, None] = {}  # in swap-out order
@@ -366,9 +370,19 @@ class EngineState:
             tokens_free,
         )
 
-    def reject(self, request: int, reason: int, time_s: float | None = None) -> None:
-        """Refuse a request for good (it is in no queue any more); by default now."""
+    def reject(
+        self,
+        request: int,
+        reason: int,
+        time_s: float | None = None,
+        numbers: tuple[int, int] | None = None,
+    ) -> None:
+        """Refuse a request for good (it is in no queue any more); by default now.
+
+        `numbers` are what admission control measured and its limit.
+        """
         time_s = self.clock_s if time_s is None else time_s
+        measured, limit = numbers or (self.last_token[request], self.max_model_len or -1)
         self.status[request] = REJECTED
         self.reason[request] = reason
         self.ended.append((time_s, request))
@@ -380,6 +394,6 @@ class EngineState:
             reason,
             self.policy.blocks_for_life(self, request),
             self.kv_blocks,
-            self.last_token[request],
-            self.max_model_len or -1,
+            measured,
+            limit,
         )

@@ -13,7 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from model.iteration_time import IterationCost
-    from model.schedulers.base import Decision
+    from model.schedulers.base import Decision, Scheduler
     from model.state import EngineState
 
 SCALAR_ITERATIONS = 24  # below this a Python loop is faster than NumPy calls; same bits
@@ -39,11 +39,17 @@ def most_iterations(cost: IterationCost, work: Work, start_s: float, limit_s: fl
 
 
 def end_times(
-    cost: IterationCost, work: Work, start_s: float, iterations: int, limit_s: float
+    cost: IterationCost,
+    work: Work,
+    start_s: float,
+    iterations: int,
+    limit_s: float,
+    policy: Scheduler,
 ) -> list[float]:
-    """End times (s) of up to `iterations` iterations; only the last may end at `limit_s` or later.
+    """End times (s) of up to `iterations` iterations; all but the first start before `limit_s`.
 
-    The clock is accumulated one iteration after the other, never by a sum in another order.
+    The clock is accumulated one iteration after the other, never by a sum in another order. Where
+    the policy starts iterations at ticks only, the rest of a tick passes between two of them.
     """
     tokens, pairs, pairs_step, reads, reads_step, swapped_blocks = work
     weights = cost.weights_s(tokens)
@@ -51,12 +57,15 @@ def end_times(
     by_tokens = cost.compute_token_s * tokens
     per_pair, per_read = cost.compute_pair_s, cost.kv_token_read_s
     clock = start_s
+    on_ticks = policy.on_ticks
     ends: list[float] = []
-    for _ in range(min(iterations, SCALAR_ITERATIONS)):  # cost.seconds, written out
-        compute = by_tokens + per_pair * pairs
+    for _ in range(iterations if on_ticks else min(iterations, SCALAR_ITERATIONS)):
+        compute = by_tokens + per_pair * pairs  # cost.seconds, written out
         memory = weights + per_read * reads
         clock = clock + ((compute if compute > memory else memory) + other)
         ends.append(clock)
+        if on_ticks:
+            clock = policy.start_not_before(clock)
         if clock >= limit_s:
             return ends
         pairs += pairs_step

@@ -7,4 +7,18 @@ from model.schedulers.static import Static
 from model.schedulers.vllm_v0 import VllmV0
 from model.schedulers.vllm_v1 import VllmV1
 
-__all__ = ["POLICIES", "Decision", "Orca", "Sarathi", "Scheduler", "Static", "VllmV0", "VllmV1"]
+# isort: split
+# After the real engines, in every list of policies.
+from model.schedulers.lab import Lab
+
+__all__ = [
+    "POLICIES",
+    "Decision",
+    "Lab",
+    "Orca",
+    "Sarathi",
+    "Scheduler",
+    "Static",
+    "VllmV0",
+    "VllmV1",
+]

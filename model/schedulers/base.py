@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from model import checks
 from model.events import REASON
 from model.schedulers.queues import FcfsQueue
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from model.prefix_cache import PrefixCache
     from model.radix_cache import RadixCache
     from model.requests import Requests
@@ -26,6 +28,17 @@ if TYPE_CHECKING:
 UNBOUNDED = 1 << 60
 MOST_SEQS = 100_000
 MOST_TOKENS = 10_000_000
+
+
+class Refused(NamedTuple):
+    """Admission control's no: the reason, what was measured, and the limit it would break.
+
+    Both numbers in the unit of the rule: requests, tokens, blocks or milliseconds.
+    """
+
+    reason: int  # index into REASONS
+    measured: int
+    limit: int
 
 
 class Decision:
@@ -46,6 +59,7 @@ class Decision:
         "queue_changed",
         "row_without_tokens",
         "skipped",
+        "stands_until_s",
         "swapped_blocks",
         "swapped_in",
         "swapped_out",
@@ -64,6 +78,7 @@ class Decision:
         self.swapped_blocks = 0
         self.padding_tokens = 0  # prompt padding of a static batch
         self.padding_pairs = 0
+        self.stands_until_s = float("inf")  # from this clock on it has to be taken anew
         self.row_without_tokens = False  # V0 spends an iteration on a decision that only evicts
 
     @property
@@ -110,6 +125,23 @@ class Scheduler:
         """The waiting queue of this policy; `rank` gives (priority, arrival, id) of a request."""
         return FcfsQueue()
 
+    def rank_of(self, state: EngineState) -> Callable[[int], tuple]:
+        """In which order waiting requests are served, smaller first; given to `new_queue`."""
+        return state.rank
+
+    def predicted_outputs(self, output_tokens: np.ndarray, seed: int) -> list[float]:
+        """What the policy believes each request will answer (tokens), if it believes anything."""
+        return []
+
+    @property
+    def on_ticks(self) -> bool:
+        """True if iterations start only at certain times: see :meth:`start_not_before`."""
+        return False
+
+    def start_not_before(self, times_s):
+        """The first moment at or after a time (s, scalar or array) at which one may start."""
+        return times_s
+
     def new_memory(self) -> object:
         """What the policy remembers of one engine between decisions, kept as `state.memory`."""
         return None
@@ -132,6 +164,10 @@ class Scheduler:
         if self.blocks_for_life(state, request) > state.kv_blocks:
             return REASON["never_fits"]
         return 0
+
+    def refusal(self, state: EngineState, request: int) -> Refused | None:
+        """Admission control: why a request that could be served is refused on arrival."""
+        return None
 
     def decide(self, state: EngineState, decision: Decision) -> None:
         """Decide one iteration."""

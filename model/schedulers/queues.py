@@ -123,3 +123,46 @@ class PriorityQueue:
     def remove(self, request: int) -> None:
         """Remove a request from anywhere; KeyError when it is not there."""
         self._waiting.remove(request)
+
+
+class PatientQueue(PriorityQueue):
+    """A priority queue in which who has waited for `patience_s` goes first, first come first.
+
+    ``rank`` has the arrival second. Whoever looks at the queue sets ``now_s`` before.
+    """
+
+    __slots__ = ("_arrivals", "_patience_s", "now_s")
+
+    def __init__(self, rank: Callable[[int], tuple], patience_s: float) -> None:
+        super().__init__(rank)
+        self._patience_s = patience_s
+        self._arrivals: list[tuple[float, int]] = []  # heap, may hold removed requests
+        self.now_s = 0.0
+
+    def head(self) -> int:
+        """The longest waiting if it is out of patience, else the best; IndexError when empty."""
+        first = self.first_come()
+        return first if self.patient_until_s(first) <= self.now_s else super().head()
+
+    def first_come(self) -> int:
+        """The request that waits longest; IndexError when empty."""
+        while self._arrivals[0][1] not in self._waiting:
+            heapq.heappop(self._arrivals)
+        return self._arrivals[0][1]
+
+    def patient_until_s(self, request: int) -> float:
+        """From when on a request goes before the order."""
+        return self._rank(request)[1] + self._patience_s
+
+    def push(self, request: int) -> None:
+        """Add a request at its rank."""
+        super().push(request)
+        heapq.heappush(self._arrivals, (self._rank(request)[1], request))
+
+    push_back_preempted = push
+
+    def take(self) -> int:
+        """Remove and return the head."""
+        head = self.head()
+        self._waiting.remove(head)
+        return head

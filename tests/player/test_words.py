@@ -11,6 +11,7 @@ import pytest
 from charts.palette import COLORS
 from model.events import EVENTS, REASONS
 from model.film import MARKS
+from model.schedulers.lab_victims import VICTIMS
 from ui.player import bundle
 
 FOLDER = Path(bundle.__file__).parent
@@ -60,10 +61,12 @@ def test_there_are_words_for_every_reason():
         assert reason in REASONS
         assert f"refuse.{reason}" in words
         assert f"legend.{reason}" in words
-    for reason in ("latest_admitted", "lowest_priority", "outranked", "itself"):
+    for reason in ("outranked", "itself", *VICTIMS):
         assert reason in REASONS
         assert f"why.{reason}" in words
-    for reason in ("never_fits", "exceeds_context", "exceeds_budget"):
+    never = ("never_fits", "exceeds_context", "exceeds_budget")
+    on_arrival = ("no_free_slot", "no_free_blocks", "queue_full", "queued_tokens", "system_full")
+    for reason in (*never, *on_arrival, "ttft_hopeless"):
         assert reason in REASONS
         assert f"reject.{reason}" in words
     assert all(f"kind.{mark}" in words for mark in MARKS)

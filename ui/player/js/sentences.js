@@ -150,7 +150,7 @@ class Teller {
     const values = {
       blocks: event.blocks_needed, free: event.blocks_free, tokens: event.tokens,
       limit: event.tokens_free, prompt: requests.prompt_tokens[event.request],
-      budget: header.budget ?? 0, n: event.blocks_needed,
+      budget: header.budget ?? 0, n: event.blocks_needed, measured: event.tokens,
     };
     const key = `reject.${event.why}`;
     this.add("reject", "violated", event.request, values,
