@@ -81,13 +81,13 @@ class Engine:
     def can_decide_before(self, until_s: float) -> bool:
         """Is there a request for which something may be decided before `until_s`?"""
         state = self.state
-        busy = bool(state.running or state.waiting or state.swapped)
+        busy = bool(state.running or state.waiting or state.swapped or state.inbox)
         return busy and not self.stuck and state.clock_s < until_s - TOLERANCE_S
 
     def deliver(self, request: int, time_s: float) -> None:
         """A request arrives (the engine has run every decision that starts before `time_s`)."""
         state = self.state
-        self._wait_until(time_s)
+        self.wait_until(time_s)
         reason = state.policy.reject_reason(state, request)
         if reason:
             state.reject(request, reason, time_s)
@@ -102,7 +102,7 @@ class Engine:
     def cancel(self, request: int, time_s: float) -> None:
         """The client of a request has given up; it leaves at the next decision."""
         state = self.state
-        self._wait_until(time_s)
+        self.wait_until(time_s)
         self._forget(request)
         self._close_batch()
         state.status[request] = CANCELLED
@@ -121,7 +121,7 @@ class Engine:
         else:
             state.waiting.remove(request)
 
-    def _wait_until(self, time_s: float) -> None:
+    def wait_until(self, time_s: float) -> None:
         """An engine with nothing to run sleeps until something happens."""
         self.stuck = False
         if not self.state.running and self.state.clock_s < time_s:
@@ -133,6 +133,7 @@ class Engine:
     ) -> None:
         """Run every decision that starts before `until_s`, and `at_least_one` in any case.
 
+        It also returns when it has asked for requests of a prefill pool.
         With `stop_at_end` return as soon as a request has ended. When nothing can run the engine
         returns and its clock stands still.
         """
@@ -140,9 +141,15 @@ class Engine:
         limit = until_s - TOLERANCE_S
         policy = state.policy
         while (at_least_one or state.clock_s < limit) and (
-            state.running or state.waiting or state.swapped
+            state.running or state.waiting or state.swapped or state.inbox
         ):
             at_least_one = False
+            if state.inbox:
+                if state.inbox.fetch():
+                    return  # the kernel starts the transfers, and may end them at once
+                if not (state.running or state.waiting or state.swapped):
+                    self.stuck = True
+                    return
             decision = Decision()
             ended = len(state.ended)
             policy.decide(state, decision)
@@ -376,6 +383,8 @@ class Engine:
             finished = [r for r in state.running if r in wanted]
         keep_rows = state.policy.keeps_finished_rows
         for request in finished:
+            if state.outbox is not None and state.outbox.take(request):
+                continue
             state.status[request] = FINISHED
             state.log.add(
                 state.clock_s, FINISH, state.iteration - 1, request, 0, state.blocks_held(request)

@@ -28,6 +28,10 @@ MESSAGES: dict[str, str] = {
     "give both numbers, or set both to 0.",
     "closed_loop_alone": "Stream {name!r} is a closed loop (a request arrives when another ends), "
     "so it cannot be mixed with other streams; simulate it alone.",
+    "closed_loop_turns": "Stream {name!r} is a closed loop, whose users never follow up; set its "
+    "turns to 1, or let its conversations arrive.",
+    "follows_wrong": "Request {row:,}: follows is {value}; it must name an earlier request that no "
+    "other one follows, and have no arrival_s.",
     "closed_loop_patience": "Stream {name!r} is a closed loop; its users wait for their answer, "
     "so remove patience_s.",
     "columns_differ": "Column {column} has {rows:,} rows and arrival_s has {expected:,}; give "
@@ -57,6 +61,10 @@ MESSAGES: dict[str, str] = {
     "{limit:,}; set it to {limit:,} or less, or choose another model.",
     "swap_above_host": "{field} asks for {asked_gb:,.0f} GB of host memory and there are "
     "{host_gb:,.0f} GB; set it to {limit:,} or less.",
+    "pool_without_decode": "{prefill} of {engines} engines only prefill, so nobody decodes; set "
+    "n_engines above {prefill}, or cluster.prefill_engines lower.",
+    "pool_static": "A static batch cannot take in requests whose KV arrives while it runs; choose "
+    "another policy, or set cluster.prefill_engines to 0.",
     "trace_name": "A trace needs a name of 1 to 200 characters; give it one.",
     "trace_hash": "The SHA-256 of trace {name!r} must be 64 digits 0-9 and a-f; upload the trace "
     "again.",

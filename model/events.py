@@ -22,6 +22,10 @@ EVENTS = (
     "first_token",
     "finish",
     "cancel",  # the client gave up
+    "hand_over",  # its prefill has ended; its KV waits for a decode engine to fetch it
+    "transfer_start",  # a decode engine has room for it and asks for its KV
+    "transfer_end",  # its KV is there: it decodes
+    "kv_sent",  # the prefill engine frees the blocks that it has sent
 )
 REASONS = (
     "none",
@@ -49,6 +53,8 @@ REASONS = (
     "queued_tokens",  # admission control: too many prompt tokens wait already
     "system_full",  # admission control: so many requests are in the system already
     "ttft_hopeless",  # admission control: its predicted TTFT is above the bound
+    "no_reservation",  # SGLang: no room for it beside what is reserved for the running ones
+    "batch_full",  # SGLang: since somebody found no room nobody is tried until one leaves
 )
 EVENT = {name: code for code, name in enumerate(EVENTS)}
 REASON = {name: code for code, name in enumerate(REASONS)}

@@ -295,6 +295,8 @@ def _walk(scenario: Scenario, owner: object, prefix: str) -> Iterator[Parameter]
     used = _USED_BY_KIND.get(type(owner), {}).get(getattr(owner, "kind", None))
     for name, hint in _fields(owner).items():
         path, value = prefix + name, getattr(owner, name)
+        if path == "cluster" and scenario.n_engines == 1:
+            continue  # nobody to work together with
         if path in _LEFT_OUT or (used is not None and name not in used | _ALWAYS_USED):
             continue
         if isinstance(value, Scheduler | IterationTime):
@@ -369,6 +371,7 @@ def _effective(scenario: Scenario, path: str) -> float | None:
         "memory.kv_gib": capacity.kv_bytes and round(capacity.kv_bytes / kv_cache.GIB, 2),
         "memory.num_cpu_blocks": capacity.cpu_blocks,
         "memory.max_model_len": scenario.max_model_len(),
+        "cluster.link_bytes_per_s": scenario.device and scenario.device.gpu_link_bytes_per_s,
     }.get(path)
 
 

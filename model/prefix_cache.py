@@ -120,20 +120,35 @@ class PrefixCache:
 def content_keys(requests: Requests, block_size: int) -> Callable[[int, int], Hashable]:
     """The content of block i of a request, as far as others may share it.
 
-    A block is shared only if it lies wholly inside the shared tokens; all else is a request's own.
+    A block is shared only if it lies wholly inside the shared tokens; all else is a request's own,
+    or its conversation's: a prompt that continues another finds its prompt's and answer's blocks.
     Mooncake's hash ids are chained, so that equal ids after different beginnings stay different.
     """
     if requests.hash_ids is not None:
         return _hashed_keys(requests, block_size)
     group = requests.prefix_group.tolist()
     shared_blocks = (requests.shared_prefix_tokens // block_size).tolist()
+    own = _beginnings(requests)
 
     def key(request: int, i: int) -> Hashable:
         if i < shared_blocks[request] and group[request] >= 0:
             return (group[request], i)
-        return (-1 - request, i)
+        return (-1 - own[request], i)
 
     return key
+
+
+def _beginnings(requests: Requests) -> list[int]:
+    """The request whose prompt each prompt begins with, over all turns of a conversation."""
+    rows = list(range(len(requests)))
+    if requests.follows is None:
+        return rows
+    history = (requests.prompt_tokens + requests.output_tokens).tolist()
+    prompt = requests.prompt_tokens.tolist()
+    for row, followed in enumerate(requests.follows.tolist()):  # always an earlier row
+        if followed >= 0 and prompt[row] >= history[followed]:
+            rows[row] = rows[followed]
+    return rows
 
 
 def _hashed_keys(requests: Requests, block_size: int) -> Callable[[int, int], Hashable]:

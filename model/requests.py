@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -12,6 +13,9 @@ from model.errors import LabError
 
 LARGEST_TOKENS = 10_000_000
 """No prompt or answer is longer; keeps sums of tokens far from the end of an int64."""
+
+MOST_RETRIES = 100
+"""Times that a client tries again at most."""
 
 LABEL = re.compile(r"[\w.][\w.#/+ -]{0,63}|-\d{1,18}")
 """Names of classes: what a spreadsheet never takes for a formula."""
@@ -26,6 +30,14 @@ _INTEGER_COLUMNS = {  # column: (default, lowest, highest)
     "prefix_group": (-1, -1, 10**15),
     "shared_prefix_tokens": (0, 0, LARGEST_TOKENS),
     "request_class": (0, 0, 10**6),
+    "follows": (-1, -1, 10**9),
+    "retries": (0, 0, MOST_RETRIES),
+}
+_OPTIONAL_TIMES = {  # column: (lowest, highest)
+    "think_s": (0.0, 10**10),
+    "patience_s": (0.0, math.inf),
+    "retry_after_s": (0.0, 10**10),
+    "retry_factor": (1.0, 100.0),
 }
 _LATEST_S = 10**10
 """Three centuries: later times are faults, and float64 seconds still resolve 2 microseconds."""
@@ -38,7 +50,7 @@ class Requests:
     ========================  =====  ============================================================
     column                    dtype  meaning
     ========================  =====  ============================================================
-    ``arrival_s``             f8     seconds; nan in a closed loop: released by another's end
+    ``arrival_s``             f8     seconds; nan where another's end releases the request
     ``prompt_tokens``         i8     tokens, 1 or more
     ``output_tokens``         i8     tokens, 1 or more (the first comes with the prefill)
     ``priority``              i8     smaller is more important
@@ -54,6 +66,15 @@ class Requests:
 
     Closed loop: ``users`` rows have an arrival time; when any request ends at time x, the next row
     not yet released, say i, arrives at ``x + think_s[i]``.
+
+    Conversations: ``follows[i]`` is the row of the request whose end releases row i (-1: none), and
+    no request is followed by two. When it has got all its tokens at time x, row i arrives at
+    ``x + think_s[i]`` and its client waits for ``patience_s[i]`` seconds from then on; when it was
+    refused or its client gave up, the conversation is over and row i never arrives. A prompt at
+    least as long as the followed prompt and answer together begins with both.
+
+    Retries: a request that is refused, but not for good, comes again up to ``retries[i]`` times,
+    first after ``retry_after_s[i]`` seconds and then after ``retry_factor[i]`` times as long each.
     """
 
     arrival_s: np.ndarray
@@ -70,6 +91,11 @@ class Requests:
     hash_block_tokens: int = 512
     users: int | None = None
     think_s: np.ndarray | None = None
+    follows: np.ndarray | None = None
+    patience_s: np.ndarray | None = None
+    retries: np.ndarray | None = None
+    retry_after_s: np.ndarray | None = None
+    retry_factor: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.arrival_s)
@@ -92,9 +118,15 @@ class Requests:
         hash_block_tokens: int = 512,
         users: int | None = None,
         think_s=None,
+        follows=None,
+        patience_s=None,
+        retries=None,
+        retry_after_s=None,
+        retry_factor=None,
     ) -> Requests:
         """Fill in defaults, check every row, sort stably by arrival.
 
+        ``follows`` counts rows from 0 as given here; those that follow another come last.
         Raises LabError naming the row (counted from 1, as given) and the column.
         Labels default to "0", "1", ... in the order of arrival.
         """
@@ -114,8 +146,14 @@ class Requests:
         columns["cancel_s"] = (
             np.full(n, np.inf) if cancel_s is None else _times("cancel_s", cancel_s)
         )
-        if think_s is not None:
-            columns["think_s"] = _times("think_s", think_s)
+        optional = {"follows": follows, "retries": retries}
+        for column, values in optional.items():
+            if values is not None:
+                columns[column] = _integers(column, values, n)
+        times = (think_s, patience_s, retry_after_s, retry_factor)
+        for column, values in zip(_OPTIONAL_TIMES, times, strict=True):
+            if values is not None:
+                columns[column] = _times(column, values)
         labels = None if request_id is None else [str(label) for label in request_id]
         lengths = {name: len(values) for name, values in columns.items()}
         lengths |= {"request_id": n if labels is None else len(labels)}
@@ -126,6 +164,8 @@ class Requests:
         _check(columns, users, len(class_names))
 
         order = np.argsort(arrival, kind="stable")  # nan (closed loop) goes last
+        if "follows" in columns:
+            columns["follows"] = _renumbered(columns["follows"], order)
         sorted_columns = {name: values[order] for name, values in columns.items()}
         for values in sorted_columns.values():
             values.setflags(write=False)
@@ -148,6 +188,8 @@ class Requests:
             for field in fields(self)
             if isinstance(getattr(self, field.name), np.ndarray)
         }
+        if self.follows is not None:
+            columns["follows"] = _renumbered(self.follows, picked)[picked]
         return Requests.from_columns(
             **columns,
             class_names=self.class_names,
@@ -190,12 +232,18 @@ def _check(columns: dict[str, np.ndarray], users: int | None, n_classes: int) ->
     arrival = columns["arrival_s"]
     timely = (arrival >= 0) & (arrival <= _LATEST_S)
     if users is None:
-        _refuse("request_out_of_range", "arrival_s", arrival, ~timely, low=0, high=_LATEST_S)
+        follows = columns.get("follows", np.full(len(arrival), -1))
+        wrong = ~timely & (follows < 0)
+        _refuse("request_out_of_range", "arrival_s", arrival, wrong, low=0, high=_LATEST_S)
+        _check_follows(follows, arrival)
     else:
+        _refuse_all_follows(columns)
         released = np.arange(len(arrival)) >= users
         wrong = np.where(released, ~np.isnan(arrival), ~timely)
         _refuse("closed_loop_arrivals", "arrival_s", arrival, wrong, users=users)
     for column, (_, low, high) in _INTEGER_COLUMNS.items():
+        if column not in columns:
+            continue
         values = columns[column]
         wrong = (values < low) | (values > high)
         _refuse("request_out_of_range", column, values, wrong, low=low, high=high)
@@ -206,10 +254,40 @@ def _check(columns: dict[str, np.ndarray], users: int | None, n_classes: int) ->
     cancel = columns["cancel_s"]
     wrong = np.isnan(cancel) | (cancel < arrival)
     _refuse("cancel_before_arrival", "cancel_s", cancel, wrong)
-    if "think_s" in columns:
-        think = columns["think_s"]
-        wrong = ~((think >= 0) & (think <= _LATEST_S))
-        _refuse("request_out_of_range", "think_s", think, wrong, low=0, high=_LATEST_S)
+    for column, (low, high) in _OPTIONAL_TIMES.items():
+        if column in columns:
+            values = columns[column]
+            wrong = ~((values >= low) & (values <= high))
+            _refuse("request_out_of_range", column, values, wrong, low=low, high=high)
+
+
+def _check_follows(follows: np.ndarray, arrival: np.ndarray) -> None:
+    """Refuse circles, forks, and followers that say when they arrive."""
+    follower = follows >= 0
+    if not follower.any():
+        return
+    rows = np.arange(len(follows))
+    known = np.isfinite(arrival)
+    wrong = follower & (known | (follows >= len(follows)))
+    _refuse("follows_wrong", "follows", follows, wrong)
+    later = follower & ~known[follows] & (follows >= rows)
+    _refuse("follows_wrong", "follows", follows, later)
+    first = np.zeros(len(follows), dtype=bool)
+    first[np.unique(np.where(follower, follows, -1), return_index=True)[1]] = True
+    _refuse("follows_wrong", "follows", follows, follower & ~first)
+
+
+def _refuse_all_follows(columns: dict[str, np.ndarray]) -> None:
+    if "follows" in columns:
+        follows = columns["follows"]
+        _refuse("follows_wrong", "follows", follows, follows >= 0)
+
+
+def _renumbered(follows: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The rows that are followed, counted in a new order; -1 for rows that are not part of it."""
+    place = np.full(len(follows), -1)
+    place[order] = np.arange(len(order))
+    return np.where(follows >= 0, place[follows], -1)
 
 
 def _refuse(code: str, column: str, values: np.ndarray, wrong: np.ndarray, **limits) -> None:

@@ -16,7 +16,7 @@ from model.engine import CONSTANT_FIELDS, STRETCH_FIELDS, Engine
 from model.events import EVENT, EVENTS, REASONS
 from model.iteration_time import IterationCost
 from model.requests import Requests
-from model.state import STATUS
+from model.state import STATUS, UNFINISHED
 
 if TYPE_CHECKING:
     from model.scenario import Scenario
@@ -116,8 +116,26 @@ class SimulationResult:
         return {"row": row[order], "request": request[order], "tokens": tokens[order]}
 
 
+@dataclass(frozen=True, slots=True)
+class Travel:
+    """Where requests have been, a value a request (-1, nan: never there).
+
+    ``engine`` took the request in first and ``last_engine`` last; ``decode_engine`` is where it
+    decoded. ``attempts`` are its arrivals. Transfers are None without a prefill pool.
+    """
+
+    engine: list[int]
+    decode_engine: list[int]
+    last_engine: list[int]
+    arrival_s: list[float]
+    attempts: list[int]
+    bytes_per_token: float = 0.0
+    transfer_start_s: list[float] | None = None
+    transfer_end_s: list[float] | None = None
+
+
 def collect(
-    scenario: Scenario | None, requests: Requests, engines: list[Engine], placed: list[int]
+    scenario: Scenario | None, requests: Requests, engines: list[Engine], travel: Travel
 ) -> SimulationResult:
     """Expand what the engines wrote down into one result."""
     parts = [_engine_columns(engine) for engine in engines]
@@ -147,7 +165,7 @@ def collect(
         inputs=requests,
         kv_blocks=state.kv_blocks,
         block_size=state.block_size,
-        requests=_request_columns(requests, engines, placed, tables, tick_rows),
+        requests=_request_columns(requests, engines, travel, tables, tick_rows),
         tick_rows=tick_rows,
         stats={
             "decisions": sum(e.decisions for e in engines),
@@ -206,17 +224,20 @@ def _engine_columns(engine: Engine) -> dict:
 def _request_columns(
     requests: Requests,
     engines: list[Engine],
-    placed: list[int],
+    travel: Travel,
     tables: dict,
     tick_rows: np.ndarray,
 ) -> Columns:
     n = len(requests)
-    engine_of = np.array(placed)
+    last_engine = np.array(travel.last_engine)
     states = [e.state for e in engines]
 
-    def pick(name: str, dtype=np.int64) -> np.ndarray:
-        columns = np.array([getattr(s, name) for s in states], dtype=dtype)
-        return columns[np.maximum(engine_of, 0), np.arange(n)]
+    def pick(name: str) -> np.ndarray:
+        columns = np.array([getattr(s, name) for s in states], dtype=np.int64)
+        return columns[np.maximum(last_engine, 0), np.arange(n)]
+
+    def total(name: str) -> np.ndarray:
+        return sum(np.array(getattr(s, name), dtype=np.int64) for s in states)
 
     end_s = tables["iterations"]["end_s"]
     decodes, ends, events = tables["decodes"], tables["prefill_ends"], tables["events"]
@@ -232,31 +253,51 @@ def _request_columns(
         times[rows >= 0] = end_s[rows[rows >= 0]]
         return times
 
-    def event_time(*names: str) -> np.ndarray:
+    def event_time(*names: str, first: bool = False) -> np.ndarray:
         times = np.full(n, np.nan)
-        chosen = np.flatnonzero(np.isin(events["event"], [EVENT[name] for name in names]))[::-1]
+        chosen = np.flatnonzero(np.isin(events["event"], [EVENT[name] for name in names]))
+        chosen = chosen[::-1] if first else chosen  # of several, the last one written counts
         times[events["request"][chosen]] = events["time_s"][chosen]
         return times
 
+    ended_s = event_time("finish", "reject", "cancel")
+    ended_s[pick("status") == UNFINISHED] = np.nan
+
     return {
         "request_id": np.array(requests.request_id, dtype=object),
-        "engine_id": engine_of,
+        "engine_id": np.array(travel.engine),
         "request_class": requests.request_class,
         "priority": requests.priority,
-        "arrival_s": pick("arrival_s", float),
+        "arrival_s": np.array(travel.arrival_s),
         "prompt_tokens": requests.prompt_tokens,
         "output_tokens": requests.output_tokens,
         "status": pick("status"),
         "reason": pick("reason"),
-        "first_scheduled_s": event_time("admit"),
+        "first_scheduled_s": event_time("admit", first=True),
         "first_token_s": at(first_row),
         "last_token_s": at(last_row),
-        "end_s": event_time("finish", "reject", "cancel"),
+        "end_s": ended_s,
         "emitted_tokens": emitted,
-        "preemptions": pick("preemptions"),
-        "recomputed_tokens": pick("recomputed_tokens"),
-        "cached_tokens": pick("cached_tokens"),
-        "swapped_blocks": pick("swapped_block_count"),
+        "preemptions": total("preemptions"),
+        "recomputed_tokens": total("recomputed_tokens"),
+        "cached_tokens": total("cached_tokens"),
+        "swapped_blocks": total("swapped_block_count"),
+        "cached_again_tokens": total("cached_again_tokens"),
+        "attempts": np.array(travel.attempts),
+        "decode_engine_id": np.array(travel.decode_engine),
+    } | _transfers(requests, travel)
+
+
+def _transfers(requests: Requests, travel: Travel) -> Columns:
+    """Bytes of KV sent, and the seconds that took on the link (0, nan: none were)."""
+    n = len(requests)
+    if travel.transfer_end_s is None:
+        return {"transferred_bytes": np.zeros(n), "transfer_s": np.full(n, np.nan)}
+    start_s, end_s = np.array(travel.transfer_start_s), np.array(travel.transfer_end_s)
+    sent = np.isfinite(end_s)
+    return {
+        "transferred_bytes": np.where(sent, travel.bytes_per_token * requests.prompt_tokens, 0.0),
+        "transfer_s": end_s - start_s,
     }
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from model import catalogue, checks, codec, kv_cache
 from model.catalogue import Device, Model
+from model.cluster import Cluster, Link
 from model.errors import LabError
 from model.iteration_time import CLOCKS, IterationCost, IterationTime, Roofline
 from model.kv_cache import KvCapacity, Memory
@@ -27,6 +28,7 @@ LARGEST_SEED = 2**53 - 1  # what JavaScript keeps exactly
 
 _DEFAULT_CLOCK = Roofline()  # shared by all scenarios, which frozen objects allow
 _DEFAULT_MEMORY = Memory()
+_DEFAULT_CLUSTER = Cluster()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Scenario:
 
     ``model`` and ``hardware`` are ids of the catalogue; both may be None where the clock needs no
     model and ``memory.kv_blocks`` is given (recorded schedules). ``tensor_parallel`` GPUs form one
-    engine; ``n_engines`` engines stand behind a round-robin router.
+    engine; ``n_engines`` engines work together as ``cluster`` says.
 
     Raises LabError, whose sentence says what to change, for any combination that cannot run.
     """
@@ -79,6 +81,7 @@ class Scenario:
     slo: Slo = Slo()
     seed: int = 0
     n_engines: int = 1
+    cluster: Cluster = _DEFAULT_CLUSTER
 
     def __post_init__(self) -> None:
         checks.whole_number("tensor_parallel", self.tensor_parallel, 1, LARGEST_TENSOR_PARALLEL)
@@ -106,6 +109,20 @@ class Scenario:
         """What an iteration costs on one engine."""
         return self.clock.cost(self.model_entry, self.device, self.memory, self.tensor_parallel)
 
+    def link(self) -> Link:
+        """The link between a prefill engine and the decode engines; without a model it is free."""
+        cluster, model, device = self.cluster, self.model_entry, self.device
+        if model is None:
+            return Link(latency_s=cluster.link_latency_s)
+        per_s = cluster.link_bytes_per_s or device.gpu_link_bytes_per_s
+        return Link(
+            bytes_per_token=kv_cache.kv_bytes_per_token(model, self.memory, self.tensor_parallel),
+            bytes_per_s=per_s * self.tensor_parallel,
+            layers=model.layers,
+            latency_s=cluster.link_latency_s,
+            layer_wise=cluster.is_layer_wise,
+        )
+
     def max_model_len(self) -> int | None:
         """The context limit in tokens; None: only the KV cache limits a request."""
         return kv_cache.max_model_len(self.model_entry, self.memory)
@@ -128,6 +145,7 @@ class Scenario:
             _check_context_of_model(model, self.memory)
         if self.policy.needs_max_model_len and self.max_model_len() is None:
             raise LabError("max_model_len_needed", policy=self.policy.name)
+        _check_pools(self.cluster, self.n_engines, self.policy)
         capacity = self.kv_capacity()
         kv_cache.check_context(capacity, model, device, self.memory, gpus)
         if device is not None:
@@ -167,6 +185,14 @@ _FAMILIES: codec.Families = MappingProxyType(
         Workload | TraceReference: {"streams": Workload, "trace": TraceReference},
     }
 )
+
+
+def _check_pools(cluster: Cluster, n_engines: int, policy: Scheduler) -> None:
+    prefill = cluster.prefill_engines
+    if prefill and prefill >= n_engines:
+        raise LabError("pool_without_decode", prefill=prefill, engines=n_engines)
+    if prefill and policy.name == "static":
+        raise LabError("pool_static")
 
 
 def _check_sharing(model: Model, gpus: int) -> None:

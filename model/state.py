@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 from array import array
+from typing import TYPE_CHECKING
 
 from model.errors import LabError
 from model.events import EVENT, EventLog
@@ -23,6 +24,9 @@ from model.prefix_cache import PrefixCache
 from model.radix_cache import RadixCache
 from model.requests import Requests
 from model.schedulers.base import Scheduler
+
+if TYPE_CHECKING:
+    from model.pools import Inbox, Outbox
 
 UNFINISHED, FINISHED, REJECTED, CANCELLED = range(4)
 STATUS = ("unfinished", "finished", "rejected", "cancelled")
@@ -87,12 +91,16 @@ class EngineState:
         self.reason = [0] * n
         self.preemptions = [0] * n
         self.recomputed_tokens = [0] * n
-        self.cached_tokens = [0] * n
+        self.cached_tokens = [0] * n  # found in the prefix cache at the first admission
+        self.cached_again_tokens = [0] * n  # and when it came back after a preemption
+        self.admitted_s = [0.0] * n  # at last
         self.swapped_block_count = [0] * n
 
         self.log = EventLog()
         self.decode_segments = array("q")  # request, first tick, tick after the last
         self.ended: list[tuple[float, int]] = []  # (time, request) since the kernel last looked
+        self.inbox: Inbox | None = None  # of an engine that only decodes
+        self.outbox: Outbox | None = None  # of one that only prefills
         self._refused = (-1, -1)
         self.cache: PrefixCache | RadixCache | None = None
         self.idle_spells = 0  # how often the engine has slept for want of requests
@@ -254,7 +262,8 @@ class EngineState:
         self.running[request] = None
         self.prefilling[request] = None
         self.computed[request] = cached
-        self.cached_tokens[request] += cached
+        (self.cached_again_tokens if resumed else self.cached_tokens)[request] += cached
+        self.admitted_s[request] = self.clock_s
         self._refused = (-1, -1)
 
     def drop(
@@ -350,6 +359,12 @@ class EngineState:
             self.high_water[request] = self.computed[request]
             self.progress += 1
         self.release(request, taken_now, tokens_now)
+
+    def cancel_outside(self, request: int, time_s: float) -> None:
+        """The client of a request that is in no queue here, nor runs, has given up."""
+        self.status[request] = CANCELLED
+        self.log.add(time_s, EVENT["cancel"], self.iteration, request)
+        self.ended.append((time_s, request))
 
     def refuse(
         self, request: int, reason: int, *, blocks: int = 0, tokens: int = 0, tokens_free: int = -1

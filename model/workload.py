@@ -14,18 +14,20 @@ import numpy as np
 
 from model import checks
 from model.errors import LabError
-from model.requests import LABEL, LARGEST_TOKENS, Requests
+from model.requests import LABEL, LARGEST_TOKENS, MOST_RETRIES, Requests
 
-__all__ = ["LARGEST_REQUESTS", "Arrivals", "Lengths", "Requests", "Stream", "Workload"]
+__all__ = ["LARGEST_REQUESTS", "Arrivals", "Lengths", "Requests", "Stream", "Turns", "Workload"]
 
 LARGEST_REQUESTS = 1_000_000
 LENGTH_KINDS = ("fixed", "uniform", "exponential", "geometric", "lognormal", "quantiles")
 ARRIVAL_KINDS = ("poisson", "constant", "gamma", "at_once", "closed_loop")
 DURATION_KINDS = ("fixed", "exponential")
+TURN_KINDS = ("fixed", "geometric")
 
 # The children of the seed, one per column of a stream. Append only: the order is part of the
 # meaning of a seed.
 _COLUMNS = ("arrival", "prompt", "output", "prefix", "patience", "think")
+_COLUMNS += ("turns", "message", "turn_think")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,53 @@ class Arrivals:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """Conversations: how many requests follow one another, and how they grow.
+
+    A conversation has ``mean_turns`` turns ("fixed", or "geometric" with that mean), at most
+    ``most_turns``. The prompt of a further turn is the whole history, answers included, and a new
+    message of ``message_tokens`` tokens (``message_kind`` as the turns). It arrives ``think_s``
+    seconds after the answer before it (``think_kind`` "exponential" with that mean, or "fixed"). A
+    turn that is refused, or whose client gives up, ends the conversation.
+    """
+
+    kind: str = "fixed"
+    mean_turns: float = 1.0
+    most_turns: int = 100
+    message_kind: str = "geometric"
+    message_tokens: float = 64.0
+    think_s: float = 10.0
+    think_kind: str = "exponential"
+
+    def __post_init__(self) -> None:
+        checks.choice("kind", self.kind, TURN_KINDS)
+        checks.number("mean_turns", self.mean_turns, 1, 10_000)
+        checks.whole_number("most_turns", self.most_turns, 1, 10_000)
+        checks.choice("message_kind", self.message_kind, TURN_KINDS)
+        checks.number("message_tokens", self.message_tokens, 1, LARGEST_TOKENS)
+        checks.number("think_s", self.think_s, 0, 1e6)
+        checks.choice("think_kind", self.think_kind, DURATION_KINDS)
+        for kind, field in ((self.kind, "mean_turns"), (self.message_kind, "message_tokens")):
+            value = getattr(self, field)
+            if kind == "fixed" and value != int(value):
+                raise LabError("not_a_whole_number", field=field, value=value)
+
+    def of_requests(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Turns of the conversations that make up ``n`` requests; the last one may be cut."""
+        turns = Lengths(self.kind, float(self.mean_turns), max_tokens=self.most_turns)
+        ends = np.cumsum(turns.sample(rng, n))
+        last = int(np.searchsorted(ends, n))
+        return np.diff(np.minimum(ends[: last + 1], n), prepend=0)
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """Requests of one class (``name``): how many, when, how long, how important.
+
+    With ``turns`` of more than one, requests form conversations: ``arrivals`` say when these
+    begin, ``prompt`` is that of the first turn, and ``n_requests`` are the turns of all of them. A
+    refused request comes again up to ``retries`` times, after ``retry_after_s`` seconds and then
+    ``retry_factor`` times as long each.
 
     ``prefix_groups`` groups (drawn evenly) share the first ``shared_prefix_tokens`` tokens of
     their prompts. ``patience_s``: the client gives up so long after arrival (``patience_kind``
@@ -180,6 +227,10 @@ class Stream:
     shared_prefix_tokens: int = 0
     patience_s: float | None = None
     patience_kind: str = "exponential"
+    turns: Turns = Turns()
+    retries: int = 0
+    retry_after_s: float = 1.0
+    retry_factor: float = 2.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not LABEL.fullmatch(self.name):
@@ -202,6 +253,16 @@ class Stream:
             checks.number("patience_s", self.patience_s, 0, 1e9)
             if self.arrivals.kind == "closed_loop":
                 raise LabError("closed_loop_patience", name=self.name)
+        if self.has_conversations and self.arrivals.kind == "closed_loop":
+            raise LabError("closed_loop_turns", name=self.name)
+        checks.whole_number("retries", self.retries, 0, MOST_RETRIES)
+        checks.number("retry_after_s", self.retry_after_s, 0, 1e6)
+        checks.number("retry_factor", self.retry_factor, 1, 100)
+
+    @property
+    def has_conversations(self) -> bool:
+        """Whether requests of this stream may follow one another."""
+        return self.turns.mean_turns > 1 and self.turns.most_turns > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +296,17 @@ class Workload:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         first = self.streams[0].arrivals
         closed = first.kind == "closed_loop"
-        if not closed:
+        talks = any(stream.has_conversations for stream in self.streams)
+        if talks:
+            starts = np.cumsum([0] + [len(part["follows"]) for part in parts])
+            starts = np.repeat(starts[:-1], np.diff(starts))
+            columns["follows"] = np.where(columns["follows"] < 0, -1, columns["follows"] + starts)
+        if not talks:
+            del columns["follows"], columns["patience_s"]
+        if not closed and not talks:
             del columns["think_s"]
+        if not any(stream.retries for stream in self.streams):
+            del columns["retries"], columns["retry_after_s"], columns["retry_factor"]
         return Requests.from_columns(
             **columns,
             class_names=[stream.name for stream in self.streams],
@@ -250,30 +320,62 @@ class Workload:
             column: np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index, child)))
             for child, column in enumerate(_COLUMNS)
         }
-        arrival_s = stream.start_s + stream.arrivals.sample(rng["arrival"], n)
-        prompt = stream.prompt.sample(rng["prompt"], n)
+        turns = np.ones(n, dtype=np.int64)
+        if stream.has_conversations:
+            turns = stream.turns.of_requests(rng["turns"], n)
+        talks = len(turns)
+        first_rows = np.cumsum(turns) - turns
+        talk = np.repeat(np.arange(talks), turns)
+        follows = np.arange(n) - 1
+        follows[first_rows] = -1
+        arrival_s = np.full(n, np.nan)
+        arrival_s[first_rows] = stream.start_s + stream.arrivals.sample(rng["arrival"], talks)
+        output = stream.output.sample(rng["output"], n)
+        opening = stream.prompt.sample(rng["prompt"], talks)
+        prompt = opening[talk]
+        if talks < n:
+            said = Lengths(stream.turns.message_kind, float(stream.turns.message_tokens))
+            prompt = prompt + _history(said.sample(rng["message"], n), output, first_rows, talk)
         if stream.prefix_groups:
-            group = rng["prefix"].integers(stream.prefix_groups, size=n)
+            group = rng["prefix"].integers(stream.prefix_groups, size=talks)[talk]
             group += sum(earlier.prefix_groups for earlier in self.streams[:index])
         else:
             group = np.full(n, -1)
-        patience = np.inf
+        patience = np.full(n, np.inf)
         if stream.patience_s is not None:
             patience = _durations(stream.patience_s, stream.patience_kind, rng["patience"], n)
         closed = stream.arrivals.kind == "closed_loop"
+        pause, child = (stream.turns, "turn_think") if talks < n else (stream.arrivals, "think")
+        think_s = _durations(pause.think_s, pause.think_kind, rng[child], n)
         return {
             "arrival_s": arrival_s,
             "prompt_tokens": prompt,
-            "output_tokens": stream.output.sample(rng["output"], n),
+            "output_tokens": output,
             "priority": np.full(n, int(stream.priority)),
-            "cancel_s": np.full(n, np.inf) if closed else arrival_s + patience,
-            "prefix_group": group,
-            "shared_prefix_tokens": np.minimum(stream.shared_prefix_tokens, prompt),
-            "request_class": np.full(n, index),
-            "think_s": _durations(
-                stream.arrivals.think_s, stream.arrivals.think_kind, rng["think"], n
+            "cancel_s": np.where(
+                closed | np.isnan(arrival_s), np.inf, np.nan_to_num(arrival_s) + patience
             ),
+            "patience_s": patience,
+            "prefix_group": group,
+            "shared_prefix_tokens": np.minimum(stream.shared_prefix_tokens, opening)[talk],
+            "request_class": np.full(n, index),
+            "think_s": think_s,
+            "follows": follows,
+            "retries": np.full(n, int(stream.retries)),
+            "retry_after_s": np.full(n, float(stream.retry_after_s)),
+            "retry_factor": np.full(n, float(stream.retry_factor)),
         }
+
+
+def _history(
+    said: np.ndarray, output: np.ndarray, first_rows: np.ndarray, talk: np.ndarray
+) -> np.ndarray:
+    """Tokens of each prompt beyond the first prompt of its conversation."""
+    added = said.copy()
+    added[1:] += output[:-1]  # the answer before, and the new message
+    added[first_rows] = 0
+    total = np.cumsum(added)
+    return total - total[first_rows][talk]
 
 
 def _durations(mean_s: float, kind: str, rng: np.random.Generator, n: int) -> np.ndarray:

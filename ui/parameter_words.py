@@ -26,6 +26,7 @@ _PLAIN = {
 }
 _STREAM = re.compile(r"workload\.streams\.(\d+)\.(.+)")
 _UNITS = (
+    ("_bytes_per_s", "unit.bytes_per_s"),
     ("_per_s", "unit.requests_per_s"),
     ("_s", "unit.s"),
     ("_tokens", "unit.tokens"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.events import EVENT
 from model.metrics.blocking import head_of_line, head_of_line_s
 from model.metrics.latency import (
     Columns,
@@ -115,9 +116,20 @@ def _counts(result: SimulationResult) -> Numbers:
         "recomputed_tokens": waste.recomputed_tokens,
         "padded_tokens": waste.padded_tokens,
         "wasted_tokens_share": waste.share,
+        "retries": int(np.maximum(requests["attempts"] - 1, 0).sum()),
+        "refused_attempts": int(np.count_nonzero(result.events["event"] == EVENT["reject"])),
         "cached_tokens": int(requests["cached_tokens"].sum()),
+        "cached_again_tokens": int(requests["cached_again_tokens"].sum()),
+        "prefix_hit_share": _prefix_hits(requests),
+        "transferred_bytes": float(requests["transferred_bytes"].sum()),
+        "transfer_mean_s": mean(requests["transfer_s"]),
         "swapped_blocks": int(iterations["swapped_blocks"].sum()),
     }
+
+
+def _prefix_hits(requests: Columns) -> float:
+    prompt = requests["prompt_tokens"][np.isfinite(requests["first_scheduled_s"])].sum()
+    return float(requests["cached_tokens"].sum() / prompt) if prompt else _NAN
 
 
 def _request_counts(requests: Columns) -> Numbers:

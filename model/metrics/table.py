@@ -52,6 +52,8 @@ def _table() -> dict[str, Metric]:
         "rejected_requests": Metric(
             "requests", "lower", "Requests refused on arrival because they can never fit."
         ),
+        "retries": Metric("times", "lower", "Times a refused request came again."),
+        "refused_attempts": Metric("times", "lower", "Arrivals that were refused, with retries."),
         "cancelled_requests": Metric("requests", "lower", "Requests whose client gave up."),
         "unfinished_requests": Metric("requests", "lower", "Requests still there at the end."),
         "iterations": Metric("iterations", "", "Iterations of all engines."),
@@ -131,7 +133,23 @@ def _table() -> dict[str, Metric]:
         "wasted_tokens_share": Metric(
             "1", "lower", "Recomputed and padded tokens over all tokens computed."
         ),
-        "cached_tokens": Metric("tokens", "higher", "Prompt tokens found in the prefix cache."),
+        "cached_tokens": Metric(
+            "tokens", "higher", "Prompt tokens found in the prefix cache at the first admission."
+        ),
+        "cached_again_tokens": Metric(
+            "tokens",
+            "higher",
+            "Tokens that requests found in the prefix cache on coming back after a preemption.",
+        ),
+        "prefix_hit_share": Metric(
+            "1", "higher", "Prompt tokens found in the prefix cache, over those of all admitted."
+        ),
+        "transferred_bytes": Metric(
+            "B", "", "KV that prefill engines have sent to decode engines."
+        ),
+        "transfer_mean_s": Metric(
+            "s", "lower", "Mean time for which a request's KV transfer occupies its link."
+        ),
         "swapped_blocks": Metric("blocks", "lower", "KV blocks moved to host memory or back."),
         "head_of_line_blocking_s": Metric(
             "s", "lower", "Time the queue's head waits while a later one would fit, all engines."

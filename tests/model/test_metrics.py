@@ -256,7 +256,8 @@ def test_every_key_says_its_unit():
     suffix = {
         "s": r"_s$",
         "1": r"_(share|jain)$",
-        "times": r"^preemptions$",
+        "times": r"^(preemptions|retries|refused_attempts)$",
+        "B": r"_bytes$",
         "tokens/s": r"_tokens_per_s$",
         "requests/s": r"_requests_per_s$",
         "requests": r"requests$|_violations$",

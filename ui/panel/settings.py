@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 
+from model.cluster import Cluster
 from model.iteration_time import CLOCKS
 from model.kv_cache import Memory
 from model.parameters import Parameter, described
@@ -23,7 +24,7 @@ from model.workload import ARRIVAL_KINDS, LENGTH_KINDS, Arrivals, Lengths, Strea
 
 __all__ = ["CODES", "GROUPS", "MOST_REQUESTS", "Setting", "Shape", "setting_of", "settings_for"]
 
-GROUPS = ("workload", "engine", "memory", "clock", "slo", "run")
+GROUPS = ("workload", "engine", "cluster", "memory", "clock", "slo", "run")
 
 MOST_REQUESTS = 20_000
 """Of all streams, in the app: many people share its server. The command line has no such limit."""
@@ -82,6 +83,17 @@ CODES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "communication": "comm",
             "link_latency_s": "latency",
         },
+        "cluster": {
+            "router": "router",
+            "match_threshold": "match",
+            "balance_abs": "balabs",
+            "balance_rel": "balrel",
+            "prefill_engines": "prefillers",
+            "dispatch": "dispatch",
+            "transfer": "transfer",
+            "link_bytes_per_s": "link",
+            "link_latency_s": "linklatency",
+        },
         "slo": {"ttft_s": "ttft", "tpot_s": "tpot"},
         "run": {"seed": "seed", "n_engines": "engines"},
         "stream": {
@@ -110,6 +122,16 @@ CODES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "shared_prefix_tokens": "shared",
             "patience_s": "patience",
             "patience_kind": "patiencekind",
+            "turns.kind": "turnskind",
+            "turns.mean_turns": "turns",
+            "turns.most_turns": "turnsmax",
+            "turns.message_kind": "msgkind",
+            "turns.message_tokens": "msg",
+            "turns.think_s": "turnthink",
+            "turns.think_kind": "turnthinkkind",
+            "retries": "retries",
+            "retry_after_s": "retryafter",
+            "retry_factor": "retryfactor",
         },
     }
 )
@@ -119,6 +141,7 @@ WHOLE = "whole"
 """Code of the token budget while prompts are not chunked: it must hold one whole, so the number
 for chunks says nothing about it."""
 
+_OPEN_LOOP_ONLY = ("patience", "turns.")
 _OF_STREAM = re.compile(r"(?P<code>[a-z][a-z.]*)\.(?P<index>[1-9])")
 _GROUP = MappingProxyType({"policy": "engine", "stream": "workload"})
 
@@ -187,6 +210,7 @@ def settings_for(shape: Shape) -> tuple[Setting, ...]:
     for setting in _policy_settings(shape.policy):
         whole = setting.name == "max_num_batched_tokens" and not shape.chunked
         found.append(replace(setting, code=WHOLE) if whole else setting)
+    found += _plain_settings("cluster", Cluster())
     found += _plain_settings("memory", Memory())
     found.append(_CLOCK_SETTING)
     found += _plain_settings("clock", CLOCKS[shape.clock]())
@@ -213,6 +237,7 @@ def _by_code() -> Mapping[str, Setting]:
             every.setdefault(setting.code, _of_stream(setting, 0))
     for setting in (
         *(s for policy in POLICIES for s in _policy_settings(policy)),
+        *_plain_settings("cluster", Cluster()),
         *_plain_settings("memory", Memory()),
         _CLOCK_SETTING,
         *(s for clock in CLOCKS.values() for s in _plain_settings("clock", clock())),
@@ -257,7 +282,7 @@ def _stream_settings(kinds: tuple[str, str, str]) -> tuple[Setting, ...]:
     return tuple(
         _adapted(parameter, _setting("stream", parameter))
         for parameter in described(stream)
-        if not (arrivals == "closed_loop" and parameter.path.startswith("patience"))
+        if not (arrivals == "closed_loop" and parameter.path.startswith(_OPEN_LOOP_ONLY))
     )
 
 

@@ -26,6 +26,8 @@ _UNITS: Mapping[str, Unit] = MappingProxyType(  # where the model's own unit mak
         "clock.per_scheduled_token_s": _US,
         "clock.per_swapped_block_s": _US,
         "clock.link_latency_s": _US,
+        "cluster.link_bytes_per_s": (1e9, "unit.gb_per_s"),
+        "cluster.link_latency_s": _US,
     }
 )
 _ENDINGS = (
@@ -34,7 +36,7 @@ _ENDINGS = (
     ("_gib", "unit.gib"),
     ("_tokens", "unit.tokens"),
 )
-_PLAIN_GROUPS = ("workload", "slo", "run", "clock")  # no engine's names
+_PLAIN_GROUPS = ("workload", "cluster", "slo", "run", "clock")  # no engine's names
 
 
 def unit_of(setting: Setting) -> tuple[float, str]:
