@@ -1,0 +1,399 @@
+"""Preemption: recompute or swap, whom, how often, and what fits into ten milliseconds."""
+
+import streamlit as st
+
+from formulas import get
+from model import catalogue
+from model.errors import LabError
+from ui import preemption as lesson_of
+from ui import preemption_pictures as pictures
+from ui import preemption_tables as tables
+from ui.choose import choose, formula_viewer
+from ui.language import error_markdown, t
+from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
+from ui.pages import file_of
+from ui.preemption import PAGE, says, seconds
+from ui.prose import prose
+from ui.scenario import current_scenario
+from ui.units import significant
+from validation.preemption import Costs, borders, ratio, values
+from validation.preemption_victims import EXAMPLES, Running, bill, decode_s, victims
+from validation.throughput import Engine, engine_of
+
+PARTS = ("cost", "which", "expected", "victim", "checkpoint", "exercise")
+FORMULAS = {
+    "cost": ("F25d", "F23a", "F24a", "F25c", "F25p"),
+    "which": ("F25a", "F25", "F25b", "F25e", "F25f"),
+    "expected": ("F23c", "F23b", "F23q"),
+    "victim": ("F25g", "F25h", "F23"),
+    "checkpoint": ("F40", "F40a", "F40b", "F40c", "F33e"),
+}
+GUESSES = ("recompute", "swap_short", "swap_long", "never")
+TRIALS = (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+DROP_RATE = 0.001
+
+
+def viewer(part: str, costs: Costs, **numbers: float) -> None:
+    given = {**values(costs), **numbers}
+    formula_viewer("pre", part, FORMULAS[part], given, lesson_of.where(costs))
+
+
+def limits(part: str) -> None:
+    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
+
+
+# -- cost ------------------------------------------------------------------------------------------
+
+
+def cost(engine: Engine) -> None:
+    asks = says("ask", engine=lesson_of.engine_name(engine))
+    guesses = [(name, t(f"pre.guess.{name}")) for name in GUESSES]
+    if predict("preemption", asks, guesses) is None:
+        return
+    costs = lesson_of.costs_now(engine)
+    given, found = values(costs), borders(costs)
+    lengths = [f"{round(length):,}" for length in found.lengths]
+    figures(
+        (
+            Figure(t("pre.figure.recompute"), seconds(given["t_rec"]), more="F23a"),
+            Figure(t("pre.figure.swap"), seconds(given["t_swap"]), more="F24a"),
+            Figure(t("pre.figure.ratio"), significant(given["R_hat"]), more=t(
+                "pre.figure.slopes", ratio=significant(found.slopes))),
+            Figure(t("pre.figure.border"), " · ".join(lengths) or t("pre.figure.none"),
+                   more=t("pre.figure.border.more")),
+        )
+    )  # fmt: skip
+    picture, words = st.columns([3, 2], gap="large")
+    with picture:
+        lines = choose("lines", ("full", "printed"), "pre.lines", t("pre.lines"))
+        pictures.costs_picture(costs, lines)
+    with words:
+        reveal(
+            says(
+                f"truth-{found.kind.replace('_', '-')}",
+                n=f"{costs.context_tokens:,}",
+                winner=t(f"pre.winner.{found.winner(costs.context_tokens)}"),
+                low=lengths[0] if lengths else "",
+                high=lengths[-1] if lengths else "",
+            )
+        )
+        st.markdown(says("printed") if lines == "printed" else says("forever"))
+        st.markdown(tables.cases_table(found))
+        st.caption(says("cases", ratio=significant(found.slopes)))
+    tables.claim_card("B19")
+    st.markdown(says("eviction", n=f"{costs.context_tokens:,}"))
+    st.markdown(tables.evictions_table(costs))
+    limits("cost")
+    viewer("cost", costs)
+
+
+# -- which models ----------------------------------------------------------------------------------
+
+
+def which(engine: Engine) -> None:
+    st.markdown(says("which"))
+    columns = st.columns([5, 4, 3, 4], gap="medium", vertical_alignment="bottom")
+    names = {device.name: device.id for device in catalogue.devices().values()}
+    panel = t("pre.device.panel", device=catalogue.device(engine.hardware).name)
+    chosen = columns[0].selectbox(
+        t("pre.device"),
+        ("", *names),
+        format_func=lambda name: name or panel,
+        key="on",
+        bind="query-params",
+    )
+    device = names.get(chosen, engine.hardware)
+    there = Engine(engine.model, device, 1, engine.clock, engine.memory)
+    link = lesson_of.link_now(there, columns[1])
+    with columns[2]:
+        ways = choose("ways", ("2", "1"), "pre.ways", t("pre.ways"))
+    with columns[3]:
+        shared = choose("shared", ("1", "2", "4", "8"), "pre.shared", t("pre.shared"))
+    pictures.ratios_picture(there, link, int(ways), int(shared))
+    costs = Costs(there, link_share=link, copies=int(ways), gpus_per_link=int(shared))
+    above = sum(
+        ratio(Engine(model, device, 1, engine.clock, engine.memory), copies=int(ways),
+              gpus_per_link=int(shared), link_share=link) > 1
+        for model in catalogue.models()
+    )  # fmt: skip
+    even = get("F25e").evaluate(values(costs)) / 1e9
+    st.markdown(
+        says(
+            "which-says",
+            device=catalogue.device(device).name,
+            above=above,
+            models=len(catalogue.models()),
+            model=catalogue.model(engine.model).name,
+            ratio=significant(values(costs)["R_hat"]),
+            even=significant(even),
+            width=f"{round(get('F25f').evaluate(values(costs))):,}",
+        )
+    )
+    limits("which")
+    viewer("which", costs)
+
+
+# -- expected cost ---------------------------------------------------------------------------------
+
+
+def expected(engine: Engine) -> None:
+    found, source = lesson_of.observed(current_scenario())
+    st.markdown(says(f"observed-{source}"))
+    figures(
+        (
+            Figure(t("pre.figure.hit"), f"{found.hit:,} / {found.requests:,}",
+                   more=t("pre.figure.hit.more", n=found.preemptions)),
+            Figure(t("pre.figure.once"), significant(100 * found.once), "%",
+                   t("pre.figure.once.more")),
+            Figure(t("pre.figure.again"), significant(100 * found.again), "%",
+                   t("pre.figure.again.more")),
+            Figure(t("pre.figure.work"), significant(found.measured_flop / 1e12), "TFLOP",
+                   t("pre.figure.work.more", once=significant(found.once_flop / 1e12),
+                     again=significant(found.again_flop / 1e12))),
+        )
+    )  # fmt: skip
+    percent = st.slider(
+        t("pre.slider.chance"), 1, 90, 30, 1, key="chance", format="%d %%", bind="query-params"
+    )
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        pictures.expected_picture(percent / 100, found)
+    with right:
+        pictures.chances_picture(found)
+    once, again = (
+        get(name).evaluate({"p": percent / 100, "C_rec": 1.0}) for name in ("F23b", "F23c")
+    )
+    st.markdown(
+        says(
+            "expected",
+            p=percent,
+            once=significant(once),
+            again=significant(again),
+            repeat=round(100 * sum(found.at_least[1:2]) / found.once),
+            short=lesson_of.signed(found.once_flop / found.measured_flop - 1),
+            close=lesson_of.signed(found.again_flop / found.measured_flop - 1),
+            mean=f"{round(found.context_tokens):,}",
+        )
+    )
+    even = abs(found.once - found.again) < 0.02
+    shares = {"first": found.once, "equal": found.again}
+    shown = {name: significant(100 * share) for name, share in shares.items()}
+    st.markdown(says("even" if even else "uneven", **shown))
+    left, right = st.columns(2, gap="large")
+    with left:
+        tables.claim_card("B10")
+    with right:
+        tables.claim_card("B11")
+    limits("expected")
+    costs = Costs(engine, context_tokens=round(found.context_tokens))
+    viewer("expected", costs, p=percent / 100)
+
+
+# -- whom ------------------------------------------------------------------------------------------
+
+
+def victim(engine: Engine) -> None:
+    costs = Costs(engine)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        example = choose("running", ("1", "2"), "pre.example", t("pre.example"))
+    with right:
+        need = st.slider(t("pre.slider.need"), 1, 240, 40, 1, key="need", bind="query-params")
+    running = EXAMPLES[int(example) - 1]
+    iteration_s = decode_s(engine, running)
+    st.markdown(tables.running_table(running, costs, iteration_s))
+    st.caption(t("pre.running.more", iteration=seconds(iteration_s)))
+    names = [request.name for request in running]
+    picked = st.pills(
+        says("whom", need=need), names, selection_mode="multi", key="pick", bind="query-params"
+    )
+    chosen = [request for request in running if request.name in picked]
+    if chosen:
+        billed(running, chosen, need, costs, iteration_s)
+    left, right = st.columns(2, gap="large", vertical_alignment="center")
+    with left:
+        pictures.freed_picture(costs)
+    with right:
+        st.markdown(says("freed", flop=significant(get("F25g").evaluate(
+            {**values(costs), "n": 1.0}) / 1e3)))  # fmt: skip
+    tables.claim_card("B12")
+    limits("victim")
+    one = (chosen or running)[0]
+    given = values(Costs(engine, context_tokens=one.context_tokens))
+    viewer(
+        "victim", costs, n=given["n"], C_rec=given["C_rec"], n_left=one.left_tokens, t_d=iteration_s
+    )
+
+
+def billed(running, chosen, need: int, costs: Costs, iteration_s: float) -> None:
+    """The learner's choice beside those of the engines."""
+    mine = bill(chosen, need, costs, iteration_s)
+    cheapest = bill(victims("just_enough", running, need, costs), need, costs, iteration_s)
+    enough = mine.spare_blocks >= 0
+    stays = len(chosen) < len(running)
+    reveal(
+        says(
+            "verdict-fine" if enough and stays else "verdict-few" if stays else "verdict-all",
+            freed=mine.freed_blocks,
+            need=need,
+            spare=max(mine.spare_blocks, 0),
+            mine=seconds(mine.recompute_s),
+            cheapest=seconds(cheapest.recompute_s),
+        )
+    )
+    st.markdown(tables.rules_table(running, chosen, need, costs, iteration_s))
+
+
+# -- checkpoint ------------------------------------------------------------------------------------
+
+
+def checkpoint(engine: Engine) -> None:
+    st.markdown(says("checkpoint"))
+    columns = st.columns([4, 4, 6], gap="medium")
+    deadline_ms = columns[0].slider(
+        t("pre.slider.deadline"), 1, 100, 10, 1, key="deadline", format="%d ms", bind="query-params"
+    )
+    context = columns[1].select_slider(
+        t("pre.slider.context"), lesson_of.CONTEXTS, 32_000, key="ckpt", bind="query-params"
+    )
+    with columns[2]:
+        block = choose("pblock", lesson_of.BLOCKS, "pre.block", t("pre.block"))
+    costs = Costs(engine, context_tokens=int(context), block_size=int(block), link_share=None)
+    given = {**values(costs), "t_dead": deadline_ms / 1e3}
+    given["beta_link"] = given["beta_h"]
+    given["X"] = 32 / decode_s(engine, (Running("", int(context), 0, 0, 1, 1),) * 32)
+    fits, full, tail, rate = (
+        get(name).evaluate(given) for name in ("F40", "F40a", "F40b", "F40c")
+    )
+    host = catalogue.device(engine.hardware)
+    shown = significant(host.host_link_effective_bytes_per_s / 1e9)
+    memory = significant(given["m_kv"] / 1e9)
+    figures(
+        (
+            Figure(t("pre.figure.fits", ms=deadline_ms), f"{int(fits):,}",
+                   more=t("pre.figure.fits.more", link=shown)),
+            Figure(t("pre.figure.full"), seconds(full), more=f"{memory} GB"),
+            Figure(t("pre.figure.tail"), seconds(tail), more=t("pre.figure.tail.more")),
+            Figure(t("pre.figure.rate"), significant(rate / 1e6), "MB/s",
+                   t("pre.figure.rate.more", x=f"{round(given['X']):,}")),
+        )
+    )  # fmt: skip
+    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with left:
+        pictures.checkpoint_picture(engine, int(block), deadline_ms / 1e3)
+    with right:
+        st.markdown(
+            says(
+                "incremental",
+                n=f"{context:,}",
+                ms=deadline_ms,
+                share=significant(100 * min(fits / context, 1)),
+                tail=seconds(tail),
+                memory=memory,
+            )
+        )
+    st.markdown(says("links", ms=deadline_ms))
+    st.markdown(tables.tokens_table(deadline_ms / 1e3))
+    numbers = statistics()
+    for column, name in zip(st.columns(3, gap="medium"), ("A16", "A17", "A18"), strict=True):
+        with column:
+            tables.claim_card(name)
+    limits("checkpoint")
+    viewer("checkpoint", costs, **{name: given[name] for name in ("t_dead", "beta_link", "X")},
+           **numbers)  # fmt: skip
+
+
+def statistics() -> dict[str, float]:
+    """How many interruptions without a failure it takes; returns the values of F33e."""
+    st.subheader(prose(PAGE, "statistics").title, anchor=False)
+    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with right:
+        trials = st.select_slider(
+            t("pre.slider.trials"), TRIALS, 1000, key="trials", bind="query-params"
+        )
+        confidence = choose("sure", ("95", "99"), "pre.sure", t("pre.sure"))
+        given = {"alpha_sig": 1 - int(confidence) / 100, "n_smp": float(trials)}
+        bound = get("F33e").evaluate(given)
+        needed = get("F33e").solve_for("n_smp", {**given, "p_up": DROP_RATE}).value
+        st.markdown(
+            says(
+                "statistics",
+                trials=f"{trials:,}",
+                sure=confidence,
+                bound=significant(100 * bound),
+                needed=f"{round(needed):,}",
+            )
+        )
+    with left:
+        pictures.bound_picture(int(trials), given["alpha_sig"], DROP_RATE)
+    return given
+
+
+# -- exercise --------------------------------------------------------------------------------------
+
+EXERCISES = ((12, 2, 100, 25), (9, 1, 90, 5), (20, 5, 110, 30), (6, 2, 120, 10))
+"""F_s and F_r in ms, recompute and one-way copy in µs a token."""
+
+
+def exercise(engine: Engine) -> None:
+    variant = st.session_state.setdefault("pre.variant", 0) % len(EXERCISES)
+    swap_ms, recompute_ms, recompute_us, one_way_us = EXERCISES[variant]
+
+    gap, slope = swap_ms - recompute_ms, recompute_us - 2 * one_way_us
+    seconds_of = {
+        "F_s": swap_ms / 1e3, "F_r": recompute_ms / 1e3,
+        "r_tok": recompute_us / 1e6, "s_tok": 2 * one_way_us / 1e6,
+    }  # fmt: skip
+    answer = round(get("F25c").evaluate(seconds_of))
+
+    def mistaken(fixed_ms: float, slope_us: float) -> int:
+        return round(1e3 * fixed_ms / slope_us)
+
+    st.subheader(prose(PAGE, "exercise").title, anchor=False)
+    given = {"fs": swap_ms, "fr": recompute_ms, "r": recompute_us, "s": one_way_us}
+    st.markdown(says("exercise", **given))
+    worked = {**given, "gap": gap, "both": 2 * one_way_us, "slope": slope, "answer": answer}
+    number_exercise(
+        f"preemption.{variant}",
+        answer,
+        (
+            (mistaken(gap, recompute_us - one_way_us), says("hint-one-way")),
+            (mistaken(swap_ms, slope), says("hint-fixed")),
+            (mistaken(gap, recompute_us), says("hint-slope")),
+            (mistaken(gap, recompute_us + 2 * one_way_us), says("hint-sum")),
+        ),
+        says("solved", **worked),
+    )
+    with st.expander(t("lesson.solution")):
+        st.markdown(says("solution", **worked))
+
+    def other_numbers() -> None:
+        st.session_state["pre.variant"] += 1
+
+    st.button(t("lesson.again"), icon=":material/casino:", on_click=other_numbers)
+    st.markdown(says("next"))
+    st.page_link(file_of("simulator"), label=t("page.simulator"), icon=":material/arrow_forward:")
+
+
+SHOWN = {
+    "cost": cost,
+    "which": which,
+    "expected": expected,
+    "victim": victim,
+    "checkpoint": checkpoint,
+    "exercise": exercise,
+}
+
+
+@st.fragment
+def lesson(engine: Engine) -> None:
+    part = choose("part", PARTS, "pre.part", t("pre.part"), label_visibility="collapsed")
+    try:
+        SHOWN[part](engine)
+    except LabError as error:
+        st.warning(error_markdown(error), icon=":material/tune:")
+
+
+question(PAGE)
+lesson_of.apply_style()
+lesson(engine_of(current_scenario()))

@@ -1,0 +1,139 @@
+"""The lesson on preemption, without a browser: numbers follow the sliders, links reproduce it."""
+
+import pytest
+
+PARTS = ("cost", "which", "expected", "victim", "checkpoint", "exercise")
+
+
+def opened(open_app, **params):
+    app = open_app(page="preemption", **params)
+    for button in app.main.button:
+        if button.key == "prediction.preemption.1":
+            button.click().run()
+            break
+    assert not app.exception
+    return app
+
+
+def numbers(app):
+    return [metric.value.split(" :")[0] for metric in app.main.metric]
+
+
+def words(app):
+    return " ".join(markdown.value for markdown in app.main.markdown)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_opens_in_both_languages(open_app, part, language):
+    app = opened(open_app, part=part, lang=language)
+    assert not app.error
+    assert not app.warning
+
+
+def test_nothing_is_given_away_before_the_prediction(open_app):
+    app = open_app(page="preemption")
+    assert not app.main.metric
+    assert not app.get("plotly_chart")
+
+
+def test_the_border_without_small_copies(open_app):
+    """Llama-3-8B on an A100, F_s = 1, 5, 20 ms: 11, 54, 215 tokens; R̂ = 0.102."""
+    for fixed, border in (("1", "11"), ("5", "54"), ("20", "215")):
+        app = opened(open_app, preset="customer-service", fs=fixed, copy="0")
+        assert numbers(app)[2:] == ["0.102", border]
+        assert "at every length" not in words(app).split("Swap, at")[0] or fixed
+    assert "▶ recompute below some tens" in words(app)
+
+
+def test_four_gpus_on_a_link_draw_another_border(open_app):
+    """Llama-2-7B on an A100 whose link four GPUs share: R̂ = 1.94, n* = 48.4 thousand."""
+    app = opened(open_app, model="llama-2-7b", v="2", fs="0", copy="0", shared="4")
+    assert numbers(app)[2] == "1.94"
+    assert float(numbers(app)[3].replace(",", "")) == pytest.approx(48_400, rel=0.005)
+
+
+def test_the_simulated_eviction_stands_beside_the_formulas(open_app):
+    table = words(opened(open_app, n="2000"))
+    assert "**F23a** recomputed" in table
+    assert "**F24** swapped" in table
+    assert "this is Fr" in table
+
+
+def test_contexts_beyond_the_models_limit_are_said(open_app):
+    app = opened(open_app, model="llama-2-7b", v="2", n="128000")
+    assert any("The model ends at 4,096 tokens" in caption.value for caption in app.main.caption)
+
+
+def test_the_printed_costs_are_drawn_on_demand(open_app):
+    few, more = (
+        len(opened(open_app, lines=lines).get("plotly_chart")[0].proto.spec)
+        for lines in ("full", "printed")
+    )
+    assert more > few
+
+
+def test_chances_come_from_the_scenario_or_from_a_preset_that_preempts(open_app):
+    own = opened(open_app, part="expected", preset="preemption-storm")
+    assert "your scenario" in words(own)
+    other = opened(open_app, part="expected", preset="customer-service")
+    assert "preempts nobody" in words(other)
+    assert numbers(own) == numbers(other)
+    assert numbers(own)[:3] == ["100 / 200", "50.0", "60.2"]
+
+
+def test_a_victim_is_billed_and_the_engines_follow(open_app):
+    app = opened(open_app, part="victim")
+    assert "vLLM V0" not in words(app).split("Latest")[0] or "Just enough" not in words(app)
+    app = opened(open_app, part="victim", pick="B")
+    assert "You free 47 blocks for 40 that are needed, 7 more than asked" in words(app)
+    assert "SGLang** | D C | 216 | 176" in words(app)
+    few = opened(open_app, part="victim", pick="F")
+    assert "14 blocks are not enough" in words(few)
+
+
+def test_the_table_of_links(open_app):
+    """DOMAIN's numbers: tokens in 10 ms."""
+    table = words(opened(open_app, part="checkpoint"))
+    for row in (
+        "25.0 GB/s | 476 | 1,907 | 762 | 52 | 3,557",
+        "50.0 GB/s | 953 | 3,814 | 1,525 | 105 | 7,115",
+        "300 GB/s | 5,722 | 22,888 | 9,155 | 635 | 42,691",
+        "200 GB/s | 3,814 | 15,258 | 6,103 | 423 | 28,460",
+    ):
+        assert row in table
+
+
+def test_a_drop_rate_needs_three_thousand_trials(open_app):
+    table = words(opened(open_app, part="checkpoint", trials="3000"))
+    assert "**2,996** in a row" in table
+    assert "below **0.0999 %**" in table
+
+
+@pytest.mark.parametrize("code", ["nonsense", "", "模型"])
+def test_unknown_codes_in_a_link_are_left_out(open_app, code):
+    params = dict.fromkeys(("part", "lines", "pblock", "ways", "shared", "pick", "n"), code)
+    assert opened(open_app, **params).main.metric
+
+
+def test_the_exercise_knows_the_usual_mistakes(open_app):
+    app = opened(open_app, part="exercise")
+    field = "exercise.preemption.0"
+    for given, said in ((133, "both ways"), (240, "fixed cost as well"), (100, "grows faster"),
+                        (67, "subtracted"), (500, "Too many")):  # fmt: skip
+        app.number_input(key=field).set_value(given)
+        next(button for button in app.main.button if button.label == "Check").click().run()
+        assert said in app.warning[0].value, given
+    app.number_input(key=field).set_value(200)
+    next(button for button in app.main.button if button.label == "Check").click().run()
+    assert "200 tokens" in app.success[0].value
+
+
+def test_other_numbers_have_other_answers(open_app):
+    app = opened(open_app, part="exercise")
+    for place, answer in ((1, 100), (2, 300), (3, 40), (4, 200)):
+        next(b for b in app.main.button if b.label == "New numbers").click().run()
+        field = f"exercise.preemption.{place % 4}"
+        app.number_input(key=field).set_value(answer)
+        next(button for button in app.main.button if button.label == "Check").click().run()
+        assert app.success, answer
