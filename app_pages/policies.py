@@ -1,11 +1,12 @@
 """Policies: one workload under several schedulers, the same arrivals, and what differs."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
-from model.parting import first_other_memory, parting
+from model.parting import first_other_memory
 from model.scenario import Scenario
 from ui.choose import choose
 from ui.engine import summary
@@ -13,7 +14,7 @@ from ui.language import as_text, current_language, t
 from ui.lesson import number_exercise, predict, question, reveal
 from ui.pages import file_of
 from ui.player import compare
-from ui.policies.comparison import best_of, csv_of, curves_picture, show_table
+from ui.policies.comparison import alike, best_of, csv_of, curves_picture, parted, show_table
 from ui.policies.contestants import FEWEST, FIRST, MOST, Run, contestants, known, label, run
 from ui.policies.exercise import task
 from ui.policies.luck import luck
@@ -21,7 +22,7 @@ from ui.policies.parting_words import headline, never, side_sentences
 from ui.prose import prose
 from ui.scenario import choose_preset, current_scenario
 from ui.theme import current_theme
-from ui.units import percent, setting
+from ui.units import percent, setting, significant
 
 PAGE = "policies"
 LOOKS = ("table", "curves", "pair", "luck")
@@ -109,22 +110,36 @@ def table(runs: Sequence[Run], panel: Scenario) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-    same = alike(runs)
-    if same:
-        st.info(t("pol.same", groups=t("list.separator").join(same)), icon=":material/equal:")
+    if same := [group for group in alike(runs) if len(group) > 1]:
+        names = [" = ".join(as_text(one.label) for one in group) for group in same]
+        st.info(t("pol.same", groups=t("list.separator").join(names)), icon=":material/equal:")
+    counted(panels(runs, panel))
 
 
-def alike(runs: Sequence[Run]) -> list[str]:
-    """Groups of policies whose runs decided alike from beginning to end."""
-    groups: list[list[Run]] = []
-    for one in runs:
-        for group in groups:
-            if group[0].scenario == one.scenario or not parting(group[0].result, one.result):
-                group.append(one)
-                break
-        else:
-            groups.append([one])
-    return [" = ".join(as_text(one.label) for one in group) for group in groups if len(group) > 1]
+def panels(runs: Sequence[Run], panel: Scenario) -> Run:
+    """The run of the panel's policy, or the first where that takes no part."""
+    return next((one for one in runs if one.scenario == panel), runs[0])
+
+
+def counted(one: Run) -> None:
+    """What attainment, waste and fairness are, with the numbers of one policy."""
+    numbers = summary(one.scenario)
+    if math.isnan(numbers["slo_attainment_share"]):
+        return  # nobody arrived
+    kept = round(numbers["slo_attainment_share"] * numbers["requests"])
+    wasted = numbers["recomputed_tokens"] + numbers["padded_tokens"]
+    computed = int(one.result.iterations["tokens"].sum())
+    st.latex(
+        rf"A = \frac{{{kept}}}{{{numbers['requests']}}} = {tex(numbers['slo_attainment_share'])}"
+        rf"\qquad w = \frac{{{wasted}}}{{{computed}}} = {tex(numbers['wasted_tokens_share'])}"
+        r"\qquad J = \frac{\left(\sum x\right)^2}{n \sum x^2} = "
+        rf"{significant(numbers['fairness_jain'])}"
+    )
+    st.markdown(says("formula", name=as_text(one.label)))
+
+
+def tex(share: float) -> str:
+    return rf"{significant(share * 100)}\,\%"
 
 
 def curves(runs: Sequence[Run], panel: Scenario) -> None:
@@ -161,9 +176,9 @@ def pair(runs: Sequence[Run], panel: Scenario) -> None:
 
 def interesting(runs: Sequence[Run], panel: Scenario) -> list[str]:
     """The panel's policy and the first that decides anything otherwise."""
-    mine = next((one for one in runs if one.scenario == panel), runs[0])
+    mine = panels(runs, panel)
     others = [one for one in runs if one is not mine]
-    other = next((one for one in others if parting(mine.result, one.result)), others[0])
+    other = next((one for one in others if parted(mine, one)), others[0])
     return [one.id for one in runs if one in (mine, other)]
 
 
@@ -171,7 +186,7 @@ def where_they_part(sides: Sequence[Run]) -> float | None:
     """The first decision that differs, explained; the moment for the film, None without any."""
     results = [one.result for one in sides]
     names = [f"**{as_text(one.label)}**" for one in sides]
-    found = parting(*results)
+    found = parted(*sides)
     if found is None:
         st.info(never(names, first_other_memory(*results)), icon=":material/equal:")
         return None

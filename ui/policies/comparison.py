@@ -13,13 +13,14 @@ from charts import policies as charts
 from charts.policy_table import Head, Row, table
 from charts.sheet import plain
 from model import metrics
+from model.parting import Parting, parting
 from ui.engine import simulated, summary
 from ui.language import current_language, definition, t, translator
 from ui.pictures import Key, Picture, draw, key_of
 from ui.policies.contestants import Run
 from ui.theme import current_theme
 
-__all__ = ["best_of", "csv_of", "curves_picture", "rows", "show_table"]
+__all__ = ["alike", "best_of", "csv_of", "curves_picture", "parted", "rows", "show_table"]
 
 ATTAINMENT = "slo_attainment_share"
 _GROUPS = (
@@ -111,6 +112,30 @@ def best_of(runs: Sequence[Run], metric: str = ATTAINMENT) -> list[Run]:
     values = [float(summary(run.scenario)[metric]) for run in runs]
     highest = max(values)
     return [run for run, value in zip(runs, values, strict=True) if value >= highest - 1e-9]
+
+
+def alike(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs in groups that decided alike from beginning to end."""
+    groups: list[list[Run]] = []
+    for one in runs:
+        same = (group for group in groups if parted(group[0], one) is None)
+        if (group := next(same, None)) is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return groups
+
+
+def parted(one: Run, other: Run) -> Parting | None:
+    """The first decision in which two runs differ, kept like the runs themselves."""
+    return _parted(key_of(one.scenario), key_of(other.scenario))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _parted(one: Key, other: Key) -> Parting | None:
+    if one == other:
+        return None
+    return parting(simulated(one.scenario), simulated(other.scenario))
 
 
 def curves_picture(runs: Sequence[Run]) -> None:

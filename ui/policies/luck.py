@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.numbers import scale_of, significant
 from charts.policy_table import marks
@@ -33,26 +34,24 @@ def luck(scenario: Scenario, runs: Sequence[Run]) -> None:
     wanted = (scenario, tuple(run.scenario.policy for run in runs))
     kept = st.session_state.get(_STATE)
     if kept is None or kept[0] != wanted:
-        n = len(dict.fromkeys(wanted[1])) * SEEDS
-        if not st.button(
-            t("pol.luck.start", seeds=SEEDS, n=n), key="pol.luck.start", type="primary"
-        ):
+        n, place = len(dict.fromkeys(wanted[1])) * SEEDS, st.empty()
+        words = t("pol.luck.start", seeds=SEEDS, n=n)
+        if not place.button(words, key="pol.luck.start", type="primary"):
             return
-        kept = wanted, _run(*wanted)
+        kept = wanted, _run(*wanted, place)
         st.session_state[_STATE] = kept
     _show(kept[1], runs)
 
 
-def _run(scenario: Scenario, policies: tuple) -> Sweep:
-    """All runs, here and now; a click anywhere ends it."""
-    bar = st.progress(0.0, text=t("pol.luck.start", seeds=SEEDS, n=len(policies) * SEEDS))
+def _run(scenario: Scenario, policies: tuple, place: DeltaGenerator) -> Sweep:
+    """All runs, here and now, with a bar at this place; a click anywhere ends it."""
 
     def report(done: int, planned: int) -> None:
-        bar.progress(done / planned, text=t("sweep.bar", done=done, n=planned))
+        place.progress(done / planned, text=t("sweep.bar", done=done, n=planned))
 
     seeds = range(scenario.seed, scenario.seed + SEEDS)
     found = sweep(scenario, "policy", policies, SHOWN, seeds, on_progress=report)
-    bar.empty()
+    place.empty()
     return found
 
 

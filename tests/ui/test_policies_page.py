@@ -1,0 +1,241 @@
+"""The lesson on policies, without a browser."""
+
+import csv
+import io
+import re
+
+import pytest
+
+from model import catalogue, metrics
+from model.experiment import replace_at, with_policy
+from model.simulator import simulate
+from ui.language import LANGUAGES, translate
+from ui.policies.comparison import csv_of
+from ui.policies.contestants import MOST, Run, contestants
+from ui.policies.exercise import POLICY, task
+
+LOOKS = ("table", "curves", "pair", "luck")
+STORM = "preset-preemption-storm~v-2"
+CONVERSATION = "preset-conversation~v-2"
+
+
+def opened(open_app, guess=0, **params):
+    """The page after a prediction: the contestant at this place."""
+    app = open_app(page="policies", **params)
+    app.button(key=f"prediction.policies.{guess}").click().run()
+    assert not app.exception
+    return app
+
+
+def texts(app):
+    return "\n".join(block.value for block in app.main.markdown)
+
+
+def page_html(app):
+    return "\n".join(block.proto.body for block in app.get("html"))
+
+
+def cells(app, name):
+    """The numbers of a row of the table, as shown."""
+    row = next(r for r in re.findall(r"<tr>.*?</tr>", page_html(app)) if f">{name}</th>" in r)
+    return [re.sub(r"<i.*?</i>|<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", row)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("look", LOOKS)
+def test_everything_opens_in_both_languages(open_app, look, language):
+    app = opened(open_app, look=look, lang=language, s=STORM)
+    assert not app.error
+    assert not app.main.warning
+
+
+def test_nothing_is_given_away_before_the_prediction(open_app):
+    app = open_app(page="policies")
+    assert "il-policies" not in page_html(app)
+    assert not app.get("plotly_chart")
+    assert not app.main.multiselect
+
+
+def test_the_numbers_are_those_of_the_simulator(open_app):
+    app = opened(open_app, s=STORM, policies="vllm-v0,vllm-v1,v1-512")
+    scenario = catalogue.presets()["preemption-storm"].scenario
+    expected = [
+        simulate(one)
+        for one in (
+            with_policy(scenario, "vllm-v0"),
+            scenario,
+            replace_at(scenario, "policy.max_num_batched_tokens", 512),
+        )
+    ]
+    assert cells(app, "Preemptions") == [
+        f"{int(one.requests['preemptions'].sum())} times" for one in expected
+    ]
+    shares = [metrics.summary(one)["slo_attainment_share"] for one in expected]
+    assert cells(app, "Both SLOs met") == [f"{100 * share:.1f} %" for share in shares]
+
+
+def test_classes_are_told_apart(open_app):
+    app = opened(open_app, s="preset-interactive-offline~v-2")
+    assert len(cells(app, "… of class interactive")) == 5
+    assert cells(app, "Fairness between classes (Jain)")
+
+
+def test_the_panels_policy_is_marked_once(open_app):
+    app = opened(open_app, s=STORM)
+    assert page_html(app).count("<em>in the panel</em>") == 1
+
+
+def test_the_prediction_is_judged(open_app):
+    app = opened(open_app, guess=0, s=CONVERSATION)  # static batching
+    assert "You said **Static batching**: 0.500 %." in texts(app)
+    assert "equally good, **vLLM V1, Sarathi-Serve**" in texts(app)
+
+
+def test_what_decides_alike_is_said(open_app):
+    app = opened(open_app, s=CONVERSATION)
+    assert "vLLM V1 = Sarathi-Serve" in app.main.info[0].value
+
+
+def test_a_light_load_offers_harder_ones(open_app):
+    app = opened(open_app)
+    app.button(key="pol.preset.preemption-storm").click().run()
+    assert not app.exception
+    assert app.session_state["s"].startswith("preset-preemption-storm")
+
+
+# -- who takes part --------------------------------------------------------------------------------
+
+
+def test_the_choice_is_in_the_address_and_back(open_app):
+    app = opened(open_app, policies="vllm-v1,v1-512,v0-swap")
+    box = app.main.multiselect(key="choice.policies")
+    assert box.value == ["vllm-v1", "v1-512", "v0-swap"]
+    box.set_value(["vllm-v1", "orca"]).run()
+    assert not app.exception
+    assert app.session_state["policies"] == "vllm-v1,orca"
+    assert len(cells(app, "Preemptions")) == 2
+
+
+@pytest.mark.parametrize("names", ["", "nobody", "vllm-v1", "策略,,<b>"])
+def test_unknown_names_in_a_link_are_left_out(open_app, names):
+    app = opened(open_app, policies=names)
+    assert len(cells(app, "Preemptions")) == 5
+
+
+def test_one_policy_is_not_a_comparison(open_app):
+    app = opened(open_app)
+    app.main.multiselect(key="choice.policies").set_value(["orca"]).run()
+    assert not app.exception
+    assert len(cells(app, "Preemptions")) == 5  # those of the beginning
+
+
+def test_at_most_so_many_take_part(open_app):
+    names = list(contestants())[: MOST + 2]
+    app = opened(open_app, policies=",".join(names))
+    assert len(app.main.multiselect(key="choice.policies").value) == MOST
+
+
+def test_what_cannot_run_gets_its_sentence_and_the_others_go_on(open_app):
+    """Budget 512 with 1,024 seats: vLLM would not start."""
+    app = opened(open_app, s="preset-customer-service~bd-1024~v-2", policies="v1-512,vllm-v1,orca")
+    (warning,) = app.main.warning
+    assert "vLLM V1 · budget 512" in warning.value
+    assert "1,024" in warning.value
+    assert len(cells(app, "Preemptions")) == 2
+
+
+def test_what_fails_on_the_way_gets_its_sentence_too(open_app):
+    """No host memory to swap to: the run is stopped when the first victim has nowhere to go."""
+    app = opened(open_app, s=f"{STORM}~cpublocks-0", policies="v0-swap,vllm-v1,orca")
+    (warning,) = app.main.warning
+    assert "swap" in warning.value
+    assert len(cells(app, "Preemptions")) == 2
+
+
+def test_every_row_of_the_table_is_a_policy_with_settings_it_has():
+    for one in contestants().values():
+        policy = catalogue.presets()["conversation"].scenario
+        if one.policy not in ("lab", "sglang"):  # those may not be there yet
+            for name, value in one.settings:
+                replace_at(with_policy(policy, one.policy), f"policy.{name}", value)
+
+
+def test_the_file_has_every_metric_of_every_policy():
+    scenario = catalogue.presets()["interactive-offline"].scenario
+    runs = [
+        Run(contestants()[name], name, with_policy(scenario, name)) for name in ("vllm-v1", "orca")
+    ]
+    rows = list(csv.DictReader(io.StringIO(csv_of(runs).decode())))
+    assert [row["id"] for row in rows] == ["vllm-v1", "orca"]
+    assert set(metrics.METRICS) < set(rows[0])
+    assert float(rows[0]["preemptions"]) == simulate(scenario).requests["preemptions"].sum()
+    assert "slo_attainment_share.offline" in rows[0]
+
+
+# -- two of them -----------------------------------------------------------------------------------
+
+
+def test_the_parting_is_explained_with_its_numbers(open_app):
+    app = opened(open_app, look="pair", s=CONVERSATION, pair="orca,vllm-v1")
+    said = texts(app)
+    assert "decide the first 8 iterations alike" in said
+    # The request wants its whole prompt; V1 gives what one decode leaves of 2,048.
+    assert "computes 3,821 tokens" in said
+    assert "2,047 tokens of its prompt of 3,821" in said
+    assert len(app.get("bidi_component")) == 1
+
+
+def test_two_that_never_part_differ_in_memory_only(open_app):
+    app = opened(open_app, look="pair", s=CONVERSATION, pair="vllm-v1,sarathi")
+    assert "never part here" in app.main.info[0].value
+    assert "Only the memory differs" in app.main.info[0].value
+
+
+def test_choosing_one_twice_changes_places(open_app):
+    app = opened(open_app, look="pair", s=CONVERSATION, pair="orca,vllm-v1")
+    app.main.selectbox(key="choice.pair.0").set_value("vllm-v1").run()
+    assert not app.exception
+    assert app.session_state["pair"] == "vllm-v1,orca"
+
+
+# -- luck and exercise -----------------------------------------------------------------------------
+
+
+def test_five_seeds_give_ranges(open_app):
+    app = opened(open_app, look="luck", s=CONVERSATION, policies="vllm-v0,vllm-v1")
+    app.button(key="pol.luck.start").click().run()
+    assert not app.exception
+    scenario = catalogue.presets()["conversation"].scenario
+    shares = [
+        100 * metrics.summary(simulate(replace_at(scenario, "seed", seed)))["slo_attainment_share"]
+        for seed in range(5)
+    ]
+    row = next(line for line in texts(app).splitlines() if line.startswith("| vLLM V1"))
+    assert f"<br>{min(shares):.1f} – {max(shares):.1f}" in row
+
+
+@pytest.mark.parametrize("variant", range(1, 6))
+def test_the_exercise_is_worth_asking(variant):
+    now = task(variant)
+    assert now == task(variant)
+    # What is read off the schedule alone gives the answer.
+    read = sum(
+        int(part.partition(":")[2]) for scheduled, _ in now.schedule for part in scheduled.split()
+    )
+    least = sum(prompt + output - 1 for _, prompt, output in now.rows)
+    assert now.answer == read - least > 0
+    victims = sum(len(preempted.split()) for _, preempted in now.schedule)
+    assert now.again == now.answer + victims  # each comes back with one token that is new
+    assert POLICY == "vllm-v0"
+
+
+def test_the_exercise_knows_the_usual_mistakes(open_app):
+    app, now = opened(open_app), task(1)
+    field, check = "exercise.policies.1", translate("en", "lesson.check")
+    for given, word in ((now.again, "is new"), (now.total, "everything"), (now.other, "vLLM V1")):
+        app.number_input(key=field).set_value(given)
+        next(b for b in app.main.button if b.label == check).click().run()
+        assert word in app.main.warning[0].value
+    app.number_input(key=field).set_value(now.answer)
+    next(b for b in app.main.button if b.label == check).click().run()
+    assert app.main.success
