@@ -35,6 +35,7 @@ __all__ = [
     "ACCOUNTINGS",
     "BAND",
     "LENGTHS",
+    "UNBOUND",
     "Case",
     "Curves",
     "Engine",
@@ -64,9 +65,11 @@ BAND: Mapping[str, tuple[float, float]] = {
 }
 """Published engines lie in here: share of peak compute and bandwidth reached, fixed seconds."""
 
+UNBOUND = 1e30
+"""A rate (FLOP/s or bytes/s) that never binds."""
+
 _PLAIN_F5, _MEMORY = Roofline(communication=False), Memory()
 _BLOCK = 16
-_UNBOUND = 1e30  # a rate that never binds
 _FEWEST_REQUESTS = 480
 
 
@@ -198,8 +201,8 @@ def prefill_s(given: Mapping[str, float], prompts):
 
 def _forward_s(formula_id: str, given: Mapping[str, object], tokens) -> np.ndarray:
     """The longer side of F5: Ψ_a parameters compute, ``parameters_read`` of them are moved."""
-    compute = _vector(formula_id, {**given, "beta": _UNBOUND})
-    moved = {**given, "Psi_a": parameters_read(given, tokens), "P": _UNBOUND}
+    compute = _vector(formula_id, {**given, "beta": UNBOUND})
+    moved = {**given, "Psi_a": parameters_read(given, tokens), "P": UNBOUND}
     return np.maximum(compute, _vector(formula_id, moved))
 
 
@@ -483,8 +486,8 @@ def curves(case: Case) -> Curves:
         bound=_bound(given, batch),
         decode_ms=here["decode"] * 1e3,
         decode_band_ms=(high["decode"] * 1e3, low["decode"] * 1e3),
-        compute_ms=decode_s({**given, "t_0": 0.0, "beta": _UNBOUND}, batch) * 1e3,
-        memory_ms=decode_s({**given, "t_0": 0.0, "P": _UNBOUND}, batch) * 1e3,
+        compute_ms=decode_s({**given, "t_0": 0.0, "beta": UNBOUND}, batch) * 1e3,
+        memory_ms=decode_s({**given, "t_0": 0.0, "P": UNBOUND}, batch) * 1e3,
     )
 
 

@@ -1,0 +1,251 @@
+"""Hardware: which numbers another GPU moves, by how much, and why Δ is not one of them."""
+
+import math
+
+import streamlit as st
+
+from formulas import get
+from model.errors import LabError
+from ui import hardware as lesson_of
+from ui import hardware_pictures as pictures
+from ui import hardware_tables as tables
+from ui.choose import choose, formula_viewer
+from ui.hardware import MOST_OTHERS, says
+from ui.language import error_markdown, t
+from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
+from ui.prose import prose
+from ui.scenario import current_scenario
+from ui.throughput import apply_style
+from ui.units import significant
+from validation.hardware import elsewhere, tile
+from validation.hardware_factor import REFERENCE, ratio_at, ratios, share_for
+
+PARTS = ("roof", "batch", "causes", "delta", "block", "factor")
+FORMULAS = {
+    "roof": ("F4", "F4a", "F4b", "F5"),
+    "batch": ("F6", "F7"),
+    "causes": ("F5",),
+    "delta": ("F17a", "F39a", "F39p"),
+    "block": ("F4c", "F4b", "F4"),
+    "factor": ("F39", "F39a"),
+}
+AFTER = "h20"  # of the prediction: much bandwidth, little compute
+HUAWEI = ("910b2", "910b3")
+
+
+def limits(part: str) -> None:
+    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
+
+
+def viewer(part: str, case, **more: float) -> None:
+    formula_viewer(
+        "hw",
+        part,
+        FORMULAS[part],
+        lesson_of.formula_values(case, **more),
+        lesson_of.where(case),
+    )
+
+
+def roofs(case, devices) -> None:
+    moved = ratios(AFTER)
+    asks = says(
+        "ask",
+        model=lesson_of.model_name(case),
+        memory=significant(moved["r_beta"]),
+        compute=significant(moved["r_P"]),
+        prompt=f"{case.prompt_tokens:,}",
+    )
+    guesses = ("both_faster", "decode_faster", "prefill_faster", "both_slower")
+    guess = predict("hardware", asks, [(name, t(f"hw.guess.{name}")) for name in guesses])
+    if guess is None:
+        return
+    numbers = lesson_of.prediction_numbers(case, REFERENCE, AFTER)
+    reveal(says("roof", batch=case.dynamic_batch, **numbers))
+    pictures.roofline_picture(case, devices)
+    st.markdown(says("points"))
+    st.markdown(tables.spots_table(case, devices))
+    st.caption(t("hw.table.ms"))
+    st.markdown(tables.sources_table(devices))
+    limits("roof")
+    viewer("roof", case)
+
+
+def batch(case, devices) -> None:
+    pictures.batches_picture(case, devices)
+    st.markdown(tables.batches_table(case, devices))
+    st.markdown(says("batch", **lesson_of.border_numbers(case)))
+    limits("batch")
+    viewer("batch", case)
+    your_turn()
+
+
+def binding(case, devices) -> None:
+    scenario = current_scenario()
+    if scenario.model is None:
+        st.info(t("hw.no_model"), icon=":material/tune:")
+        return
+    st.markdown(says("causes"))
+    runs = lesson_of.causes_under(scenario, devices)
+    if not runs:
+        return
+    pictures.causes_pictures(runs)
+    st.markdown(tables.causes_table(runs))
+    st.caption(t("hw.table.counted"))
+    limits("causes")
+    viewer("causes", case)
+
+
+def delta(case, devices) -> None:
+    fitting = lesson_of.fitting(case, devices)
+    if not fitting:
+        return
+    found = [elsewhere(lesson_of.on_device(case, device)) for device in fitting]
+    first = found[0]
+    printed = get("F39p").evaluate({"Delta": first.formula, "phi_dev": lesson_of.PRINTED})
+    low, high = (pick(one.formula for one in found) for pick in (min, max))
+    pictures.gains_picture(case, fitting)
+    st.markdown(
+        says(
+            "delta",
+            device=lesson_of.device_name(first.device),
+            here=lesson_of.signed(first.formula),
+            printed=lesson_of.signed(printed),
+            low=lesson_of.signed(low),
+            high=lesson_of.signed(high),
+            static=case.static_batch,
+            dynamic=case.dynamic_batch,
+        )
+    )
+    st.markdown(tables.gains_table(case, fitting))
+    limits("delta")
+    viewer("delta", lesson_of.on_device(case, first.device))
+
+
+def block(case, devices) -> None:
+    tokens = st.slider(t("hw.slider.block"), 16, 1024, 64, 16, key="blk", bind="query-params")
+    device = devices[0]
+    found = tile(device, tokens)
+    decode = get("F4b").evaluate(lesson_of.formula_values(case))
+    figures(
+        (
+            Figure(t("hw.figure.tile"), significant(found.share * found.ridge), "FLOP/B"),
+            Figure(
+                t("hw.figure.ridge", name=lesson_of.device_name(device)),
+                significant(found.ridge),
+                "FLOP/B",
+            ),
+            Figure(t("hw.figure.needed"), f"{math.ceil(found.needed):,}", t("unit.tokens")),
+            Figure(t("hw.figure.decode"), significant(decode), "FLOP/B"),
+        )
+    )
+    pictures.tiles_picture(case, devices, float(tokens))
+    st.markdown(tables.blocks_table(devices, float(tokens)))
+    st.markdown(says("block", decode=significant(decode)))
+    limits("block")
+    viewer("block", case, b_blk=float(tokens))
+
+
+def with_huawei(devices: tuple[str, ...]) -> tuple[str, ...]:
+    """Devices to compare with the A100: both of Huawei's, others as far as colors go."""
+    own, *others = devices
+    room = MOST_OTHERS - len(set(HUAWEI) - {own})
+    kept = [name for name in others if name not in HUAWEI][:room]
+    shown = [name for name in devices if name in (own, *kept, *HUAWEI)]
+    return tuple(name for name in dict.fromkeys((*shown, *HUAWEI)) if name != REFERENCE)
+
+
+def factor(case, devices) -> None:
+    percent = st.slider(t("hw.slider.share"), 0, 100, 65, 1, key="f", bind="query-params")
+    share = percent / 100
+    row = [
+        Figure(
+            t("hw.figure.ratio", name=lesson_of.device_name(name)),
+            significant(float(ratio_at(name, share))),
+            "×",
+            t("hw.figure.solved", f=significant(share_for(name, lesson_of.PRINTED))),
+        )
+        for name in HUAWEI
+    ]
+    figures(row)
+    pictures.mixtures_picture(case, with_huawei(devices), share)
+    solved = [significant(share_for(name, lesson_of.PRINTED)) for name in HUAWEI]
+    st.markdown(says("factor", first=solved[0], second=solved[1]))
+    if lesson_of.mixed(lesson_of.on_device(case, HUAWEI[0])):
+        st.markdown(f"**{lesson_of.device_name(HUAWEI[0])}** / {lesson_of.device_name(REFERENCE)}")
+        st.markdown(tables.mixtures_table(case, HUAWEI[0]))
+    else:
+        st.warning(t("hw.mix.no_runs"), icon=":material/memory:")
+    limits("factor")
+    viewer("factor", lesson_of.on_device(case, HUAWEI[0]), f_mem=share)
+
+
+# Device, bytes of a weight, achieved shares of compute and bandwidth.
+EXERCISES = (
+    ("l40s", 2, 0.5, 0.8),
+    ("h200-sxm", 1, 0.6, 0.8),
+    ("mi300x", 2, 0.4, 0.8),
+    ("910b4", 1, 0.7, 0.6),
+)
+
+
+def your_turn() -> None:
+    variant = st.session_state.setdefault("hw.variant", 0) % len(EXERCISES)
+    device, size, compute, memory = EXERCISES[variant]
+    numbers = lesson_of.device_numbers(device)
+    given = {**numbers, "b_w": float(size), "eta_c": compute, "eta_m": memory}
+    F6 = get("F6")
+    answer = round(F6.evaluate(given))
+    at_peak = round(F6.evaluate({**given, "eta_c": 1.0, "eta_m": 1.0}))
+    swapped = round(F6.evaluate({**given, "eta_c": memory, "eta_m": compute}))
+    doubled = round(F6.evaluate({**given, "b_w": 2.0 * size}))
+    st.subheader(prose(lesson_of.PAGE, "exercise").title, anchor=False)
+    words = {
+        "device": lesson_of.device_name(device),
+        "flop": f"{numbers['P'] / 1e12:,g}",
+        "bandwidth": f"{numbers['beta'] / 1e12:,g}",
+        "size": size,
+        "compute": compute,
+        "memory": memory,
+    }
+    st.markdown(says("exercise", **words))
+    number_exercise(
+        f"hardware.{variant}",
+        answer,
+        (
+            (at_peak, says("hint-peak")),
+            (swapped, says("hint-swapped")),
+            (doubled, says("hint-doubled")),
+        ),
+        says("solved", answer=answer, **words),
+    )
+
+    def other_numbers() -> None:
+        st.session_state["hw.variant"] += 1
+
+    st.button(t("lesson.again"), icon=":material/casino:", on_click=other_numbers)
+
+
+@st.fragment
+def lesson() -> None:
+    part = choose("part", PARTS, "hw.part", t("hw.part"), label_visibility="collapsed")
+    case = lesson_of.case_of(current_scenario())
+    devices = lesson_of.devices_chosen(case.engine.hardware)
+    st.caption(lesson_of.case_line(case))
+    shown = {
+        "roof": roofs,
+        "batch": batch,
+        "causes": binding,
+        "delta": delta,
+        "block": block,
+        "factor": factor,
+    }
+    try:
+        shown[part](case, devices)
+    except LabError as error:
+        st.warning(error_markdown(error), icon=":material/tune:")
+
+
+question(lesson_of.PAGE)
+apply_style()
+lesson()

@@ -1,0 +1,50 @@
+"""What the figures of the lesson on hardware share: colors of devices, axes, legend, dots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.palette import SERIES
+from charts.sheet import Sheet
+
+__all__ = ["SYMBOLS", "color_of", "dots", "log_axis", "side_legend", "titled"]
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
+
+
+def color_of(sheet: Sheet, color: str | int) -> str:
+    """A device's color: a meaning, or a place in SERIES."""
+    return SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]
+
+
+def log_axis(low: float, high: float, **more: object) -> dict:
+    """Range and ticks of a logarithmic axis: powers of ten and what lies between, unprefixed."""
+    found = [base * 10.0**power for power in range(-3, 7) for base in (1, 2, 5)]
+    values = [value for value in found if low <= value <= high]
+    if len(values) > 9:
+        values = [value for value in values if f"{value:e}".startswith("1")]
+    return {
+        "type": "log",
+        "range": [float(np.log10(low)), float(np.log10(high))],
+        "tickvals": values,
+        "ticktext": [f"{value:,g}" for value in values],
+        "fixedrange": True,
+        **more,
+    }
+
+
+def titled(text: str) -> dict:
+    """The title of a vertical axis."""
+    return {"text": text, "font": {"size": 13}, "standoff": 6}
+
+
+def side_legend(sheet: Sheet, **more: object) -> None:
+    """A legend to the right of the plot, one entry a line."""
+    sheet.legend(0, 1, orientation="v", x=1.01, xanchor="left", yanchor="top", **more)
+
+
+def dots(x: Sequence, y: Sequence) -> dict:
+    """Points without a line."""
+    return {"type": "scatter", "x": list(x), "y": list(y), "mode": "markers"}

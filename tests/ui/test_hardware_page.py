@@ -1,0 +1,137 @@
+"""The lesson on hardware, without a browser: numbers follow the panel, links reproduce it."""
+
+import pytest
+
+PARTS = ("roof", "batch", "causes", "delta", "block", "factor")
+
+
+def opened(open_app, **params):
+    app = open_app(page="hardware", **params)
+    for button in app.main.button:
+        if button.key == "prediction.hardware.1":
+            button.click().run()
+            break
+    assert not app.exception
+    return app
+
+
+def numbers(app):
+    return [metric.value.split()[0] for metric in app.main.metric]
+
+
+def said(app):
+    return "\n".join(element.value for element in app.main.markdown)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_opens_in_both_languages(open_app, part, language):
+    app = opened(open_app, part=part, lang=language)
+    assert not app.error
+    assert not app.main.warning
+    assert app.get("plotly_chart")
+
+
+def test_nothing_is_given_away_before_the_prediction(open_app):
+    app = open_app(page="hardware")
+    assert not app.get("plotly_chart")
+    assert "ms" not in said(app)
+
+
+def test_the_h20_decodes_faster_and_prefills_slower(open_app):
+    words = said(opened(open_app))
+    assert "**114 ms** instead of 55.2" in words
+    assert "**7.04 ms** instead of 11.9" in words
+
+
+def test_the_sources_are_shown(open_app):
+    words = said(opened(open_app))
+    assert "gitcode cann/ops-cv #997" in words
+    assert "primary source" in words
+
+
+def test_critical_batches_stand_beside_runs(open_app):
+    words = said(opened(open_app, part="batch"))
+    assert "| A100 80G SXM | 153 | 153 | 95.6 | **97** |" in words
+    assert "122,532" in words
+
+
+def test_the_block_is_a_slider(open_app):
+    app = opened(open_app, part="block")
+    assert numbers(app) == ["42.7", "153", "230", "4.00"]
+    app.slider(key="blk").set_value(256).run()
+    assert numbers(app)[0] == "171"
+    assert "112 %" in said(app)
+
+
+def test_what_the_factor_means(open_app):
+    app = opened(open_app, part="factor", f="100")
+    assert numbers(app) == ["0.785", "0.785"]
+    app.slider(key="f").set_value(0).run()
+    assert numbers(app) == ["1.21", "1.00"]
+    assert "f = 0.780" in said(app)
+
+
+def test_devices_come_from_the_address_and_go_there(open_app):
+    app = opened(open_app, part="batch", devices="l40s,mi300x")
+    assert app.multiselect(key="choice.devices").value == ["l40s", "mi300x"]
+    assert "MI300X" in said(app)
+    app.multiselect(key="choice.devices").set_value(["h20"]).run()
+    assert app.session_state["devices"] == "h20"
+    app.multiselect(key="choice.devices").set_value([]).run()
+    assert not app.exception
+    assert "H20" not in said(app)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("code", ["nonsense", "-", "设备,h20"])
+def test_unknown_codes_in_a_link_are_left_out(open_app, code, part):
+    assert opened(open_app, part=part, devices=code).get("plotly_chart")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_model_that_does_not_fit_gets_sentences(open_app, part):
+    params = {"model": "llama-3-70b", "gpus": "4", "v": "2", "devices": "rtx-4090"}
+    app = opened(open_app, part=part, **params)
+    assert not app.error
+    assert app.get("plotly_chart")
+
+
+def test_a_reference_without_room_is_said(open_app):
+    params = {"model": "llama-3-70b", "hardware": "mi300x", "v": "2"}
+    app = opened(open_app, part="factor", **params)
+    assert "does not fit on the A100" in app.main.warning[0].value
+
+
+def test_devices_without_room_are_named(open_app):
+    app = opened(open_app, part="causes", model="llama-2-13b", v="2", devices="rtx-4090,h20")
+    assert any("**RTX 4090**" in warning.value for warning in app.main.warning)
+    assert "| H20 |" in said(app)
+
+
+def test_the_panels_batch_is_used(open_app):
+    small = said(opened(open_app, part="delta", bs="16", bd="37", v="2"))
+    assert "+63.7" in small
+    assert "Bd = 37" in small
+
+
+def test_the_exercise_knows_the_usual_mistakes(open_app):
+    app = opened(open_app, part="batch")
+    field = "exercise.hardware.0"
+    for given, hint in ((419, "peak rates"), (670, "swapped"), (524, "Twice too much")):
+        app.number_input(key=field).set_value(given)
+        next(b for b in app.main.button if b.label == "Check").click().run()
+        assert hint in app.main.warning[0].value
+    app.number_input(key=field).set_value(262)
+    next(b for b in app.main.button if b.label == "Check").click().run()
+    assert app.success
+
+
+def test_every_variant_has_its_own_answer(open_app):
+    """B* = P·η_c·b_w/(2·β·η_m), by hand."""
+    app = opened(open_app, part="batch")
+    for variant, answer in enumerate((262, 77, 123, 204)):
+        app.number_input(key=f"exercise.hardware.{variant}").set_value(answer)
+        next(b for b in app.main.button if b.label == "Check").click().run()
+        assert app.success, variant
+        next(b for b in app.main.button if b.label == "New numbers").click().run()
