@@ -32,7 +32,7 @@ def test_what_agrees_and_what_does_not(name):
     assert {row.key for row in found.rows if not row.agrees} == OUT_OF_REACH.get(name, set())
     assert all(math.isfinite(row.ours) for row in found.rows)
     if found.kind == REPRODUCTION:
-        assert found.agreeing == len(found.rows)
+        assert found.agreeing == len(found.rows) == len(found.compared)
     assert found.kind in (REPRODUCTION, CONSISTENCY, PARTLY)
 
 

@@ -13,6 +13,7 @@ from validation.published import PUBLISHED, Finding, Row, finding
 __all__ = ["published"]
 
 _NO_UNIT = "1"
+_VERDICTS = {True: ("green", "✓", "pub.agrees"), False: ("orange", "≠", "pub.differs")}
 
 
 def published() -> None:
@@ -24,7 +25,7 @@ def published() -> None:
     name = choose("result", tuple(PUBLISHED), "pub.name", t("pub.result"))
     section = prose("published", name.lower())
     st.subheader(section.title, anchor=False)
-    words, numbers = st.columns(2, gap="large")
+    words, numbers = st.columns([2, 3], gap="large")
     words.markdown(section.text)
     numbers.markdown(_rows(found[name]))
 
@@ -36,7 +37,7 @@ def _overview(found: dict[str, Finding]) -> str:
             name,
             prose("published", name.lower()).title,
             t(f"pub.kind.{one.kind}"),
-            t("pub.count", n=one.agreeing, m=len(one.rows)),
+            t("pub.count", n=one.agreeing, m=len(one.compared)),
         )
         for name, one in found.items()
     )
@@ -60,7 +61,10 @@ def _rows(found: Finding) -> str:
 
 
 def _verdict(row: Row) -> str:
-    return f":green[✓ {t('pub.agrees')}]" if row.agrees else f":orange[≠ {t('pub.differs')}]"
+    if not row.compared:
+        return "–"
+    color, sign, word = _VERDICTS[row.agrees]
+    return f":{color}[{sign}\u00a0{t(word)}]"
 
 
 def _number(value: float, unit: str) -> str:

@@ -17,7 +17,8 @@ class Row:
     """A quantity: what was printed, what comes out here, and between which bounds that agrees.
 
     ``key`` names it in the catalogues of words (``pub.KEY``). ``printed`` is None where a paper
-    gives a direction only. Bounds are inclusive, in ``unit``; the ones left open are infinite.
+    gives a direction only. Bounds are inclusive, in ``unit``; the ones left open are infinite. A row
+    without any bound is for information.
     """
 
     key: str
@@ -38,6 +39,10 @@ class Row:
         return cls(key, unit, printed, ours, printed / factor, printed * factor)
 
     @property
+    def compared(self) -> bool:
+        return math.isfinite(self.low) or math.isfinite(self.high)
+
+    @property
     def agrees(self) -> bool:
         return self.low <= self.ours <= self.high
 
@@ -54,5 +59,9 @@ class Finding:
     rows: tuple[Row, ...]
 
     @property
+    def compared(self) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if row.compared)
+
+    @property
     def agreeing(self) -> int:
-        return sum(row.agrees for row in self.rows)
+        return sum(row.agrees for row in self.compared)
