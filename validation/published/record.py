@@ -17,8 +17,8 @@ class Row:
     """A quantity: what was printed, what comes out here, and between which bounds that agrees.
 
     ``key`` names it in the catalogues of words (``pub.KEY``). ``printed`` is None where a paper
-    gives a direction only. Bounds are inclusive, in ``unit``; the ones left open are infinite. A row
-    without any bound is for information.
+    gives a direction only. Bounds are inclusive, in ``unit``; the ones left open are infinite. A
+    row without any bound is for information.
     """
 
     key: str
