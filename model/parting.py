@@ -198,11 +198,16 @@ class _Run:
 
     @cached_property
     def moves(self) -> tuple[np.ndarray, np.ndarray]:
-        """(iteration, code) of everybody who comes, goes or is refused for good, in their order."""
+        """(iteration, code) of everybody who comes, goes or is refused for good, by iteration.
+
+        In which order one decision names them is no difference: all of it happens at once.
+        """
         kinds = ("reject", "admit", "resume", "preempt", "swap_out", "swap_in")
         chosen = np.isin(self.events["event"], [EVENT[name] for name in kinds])
         event, request = self.events["event"][chosen], self.events["request"][chosen]
-        return self.events["iteration"][chosen], request * len(EVENTS) + event
+        iteration, code = self.events["iteration"][chosen], request * len(EVENTS) + event
+        order = np.lexsort((code, iteration))
+        return iteration[order], code[order]
 
     def schedule(self, first: int, end: int) -> np.ndarray:
         """Rows (iteration, request, tokens) of the iterations from ``first`` to before ``end``."""
@@ -361,6 +366,8 @@ _PLACES: Mapping[str, str] = {
     "resume": "stall",
     "swap_in": "stall",
     "swap_out": "hosted",
+    "transfer_end": "stall",  # on a decode engine
+    "hand_over": "gone",  # from a prefill engine
     "finish": "gone",
     "cancel": "gone",
     "reject": "gone",
