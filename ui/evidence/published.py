@@ -12,6 +12,7 @@ from validation.published import PUBLISHED, Finding, Row, finding
 
 __all__ = ["published"]
 
+_STYLE = "<style>.st-key-published td:not(:first-child) { white-space: nowrap }</style>"
 _NO_UNIT = "1"
 _VERDICTS = {True: ("green", "✓", "pub.agrees"), False: ("orange", "≠", "pub.differs")}
 
@@ -27,7 +28,9 @@ def published() -> None:
     st.subheader(section.title, anchor=False)
     words, numbers = st.columns([2, 3], gap="large")
     words.markdown(section.text)
-    numbers.markdown(_rows(found[name]))
+    with numbers.container(key="published"):
+        st.html(_STYLE)
+        st.markdown(_rows(found[name]))
 
 
 def _overview(found: dict[str, Finding]) -> str:
