@@ -45,7 +45,7 @@ ELECTIVES = (
     Lesson("interview", 30),
 )
 
-PAGES = ("start", *(lesson.name for lesson in (*CORE, *ELECTIVES)), "reference")
+PAGES = ("start", *(lesson.name for lesson in (*CORE, *ELECTIVES)), "reference", "validation")
 DEFAULT = "start"
 
 
