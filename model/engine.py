@@ -134,7 +134,7 @@ class Engine:
         """Run every decision that starts before `until_s`, and `at_least_one` in any case.
 
         It also returns when it has asked for requests of a prefill pool.
-        With `stop_at_end` return as soon as a request has ended. When nothing can run the engine
+        With `stop_at_end` return as soon as a request (or its prefill) has ended. When nothing can run the engine
         returns and its clock stands still.
         """
         state = self.state
@@ -166,7 +166,7 @@ class Engine:
             victims = decision.preempted or decision.swapped_out
             if victims and self._goes_round_in_circles(len(victims)):
                 self._give_up(victims[-1], "livelock")
-            if stop_at_end and state.ended:
+            if stop_at_end and (state.ended or (state.outbox and state.outbox.ended)):
                 return
 
     def _give_up_on_next(self) -> None:

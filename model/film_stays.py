@@ -131,6 +131,11 @@ class _Walk:
                 blocks,
                 time,
             )
+        elif code == EVENT["transfer_end"]:
+            self._known[request] = tokens + 1
+            self._running[request] = (request, row, SWAPPED_IN, tokens, tokens, 0, blocks, time)
+        elif code == EVENT["hand_over"]:
+            self._end_stay(request, row + 1, time)
         elif code == EVENT["finish"]:
             if self.keeps:
                 self._kept.append((*self._running[request], row + 1, time))

@@ -103,6 +103,8 @@ class Inbox:
                 state.free,
                 prompt,
             )
+            if state.cache is not None:  # it brings its own KV: nothing is looked up
+                state.cache.adopt(request, state.cache.lookup(request, 1)[0])
             state.take(blocks)
             self.coming[request] = blocks
             self.fetched.append((state.clock_s, request))

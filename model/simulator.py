@@ -211,7 +211,7 @@ class Kernel:
             limit_s = min([until_s] + [notice[0] for notice in self._notices[:1]])
             ready = [e for e in self._engines if e.can_decide_before(limit_s)]
             if ready:
-                ready.sort(key=lambda e: e.state.clock_s)
+                ready.sort(key=lambda e: (e.state.clock_s, not e.state.inbox))
                 others = [e.state.clock_s for e in ready[1:2]]
                 ready[0].advance(min([limit_s, *others]), stop_at_end=True, at_least_one=True)
             elif self._notices and self._notices[0][0] <= until_s:
