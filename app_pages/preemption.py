@@ -63,10 +63,11 @@ def cost(engine: Engine) -> None:
                    more=t("pre.figure.border.more")),
         )
     )  # fmt: skip
+    simulated, refused = lesson_of.simulated_evictions(costs)
     picture, words = st.columns([3, 2], gap="large")
     with picture:
-        lines = choose("lines", ("full", "printed"), "pre.lines", t("pre.lines"))
-        pictures.costs_picture(costs, lines)
+        lines = choose("lines", ("full", "printed", "blocks"), "pre.lines", t("pre.lines"))
+        pictures.costs_picture(costs, lines, simulated)
     with words:
         reveal(
             says(
@@ -77,12 +78,19 @@ def cost(engine: Engine) -> None:
                 high=lengths[-1] if lengths else "",
             )
         )
-        st.markdown(says("printed") if lines == "printed" else says("forever"))
+        st.markdown(says(lines, n=f"{costs.context_tokens:,}"))
         st.markdown(tables.cases_table(found))
         st.caption(says("cases", ratio=significant(found.slopes)))
-    tables.claim_card("B19")
-    st.markdown(says("eviction", n=f"{costs.context_tokens:,}"))
-    st.markdown(tables.evictions_table(costs))
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        tables.claim_card("B19")
+    with right:
+        tables.claim_card("B18")
+    if refused is not None:
+        st.warning(error_markdown(refused), icon=":material/tune:")
+    else:
+        st.markdown(says("eviction", n=f"{simulated[0].context_tokens + 1:,}"))
+        st.markdown(tables.evictions_table(*simulated))
     limits("cost")
     viewer("cost", costs)
 

@@ -163,7 +163,8 @@ def _scale(low: float, high: float, log: bool, binary: bool = False) -> dict:
     if not log:
         return {"range": [low, high], "nticks": 8}
     if binary:
-        ticks = [2.0**k for k in range(2, 24, 2)]
+        step = 2 if high > 1024 else 1
+        ticks = [2.0**k for k in range(0, 24, step)]
         names = [f"{tick:,.0f}" for tick in ticks]
     else:
         ticks = [10.0**k for k in _DECADES]
@@ -301,7 +302,7 @@ def chances(
             break  # no room for numbers
         top = max(share, chance**k) * 100
         sheet.note(f"{significant(100 * share, 2)} %", k, top, xref="x", yref="y", yanchor="bottom",
-                   yshift=7)  # fmt: skip
+                   yshift=8, on_curves=True)  # fmt: skip
     sheet.heading(words["title"], words["more"], 0, 1, yshift=LINE_PX + 10)
     sheet.legend_line(0, 1)
     sheet.layout |= {

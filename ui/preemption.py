@@ -7,6 +7,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from model import catalogue
+from model.errors import LabError
 from model.scenario import Scenario
 from ui.choose import choose
 from ui.engine import simulated
@@ -14,7 +15,7 @@ from ui.language import t
 from ui.prose import prose
 from ui.throughput import apply_style, engine_name
 from ui.units import duration, significant
-from validation.preemption import Chances, Costs, chances, values
+from validation.preemption import Chances, Costs, Eviction, chances, evictions, values
 from validation.throughput import Engine, engine_of
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "says",
     "seconds",
     "signed",
+    "simulated_evictions",
     "where",
 ]
 
@@ -155,7 +157,15 @@ def where(costs: Costs) -> dict[str, str]:
     return found
 
 
-# -- a run that preempts ---------------------------------------------------------------------------
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def simulated_evictions(costs: Costs) -> tuple[tuple[Eviction, ...], LabError | None]:
+    """One eviction both ways in the simulator, or why it cannot run."""
+    try:
+        return evictions(costs), None
+    except LabError as error:
+        return (), error
 
 
 class Observed(NamedTuple):

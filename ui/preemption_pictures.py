@@ -16,7 +16,7 @@ from ui.preemption import seconds
 from ui.preemption_tables import LINKS, link_bytes_per_s, link_name
 from ui.theme import current_theme
 from ui.units import significant
-from validation.preemption import Chances, Costs, borders, curves, evictions, ratio, values
+from validation.preemption import Chances, Costs, Eviction, borders, curves, ratio, values
 from validation.throughput import Engine
 
 __all__ = [
@@ -48,16 +48,22 @@ def _context_words(stem: str, t, unit: str) -> dict[str, str]:
 # -- costs over the length -------------------------------------------------------------------------
 
 
-def costs_picture(costs: Costs, lines: str) -> None:
-    """Recompute and swap over the context; ``lines`` is "full" or "printed"."""
+def costs_picture(costs: Costs, lines: str, simulated: tuple[Eviction, ...]) -> None:
+    """Recompute and swap over the context ("full", "printed") or over the size of a block."""
     given = values(costs)
     alt = t("pre.costs.alt", n=f"{costs.context_tokens:,}", recompute=seconds(given["t_rec"]),
             swap=seconds(given["t_swap"]))  # fmt: skip
-    _draw(_costs(costs, lines, current_language(), current_theme()), "pre.costs", alt)
+    look = current_language(), current_theme()
+    if lines == "blocks":
+        _draw(_blocks(costs, *look), "pre.blocks", alt)
+    else:
+        _draw(_costs(costs, lines, simulated, *look), "pre.costs", alt)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _costs(costs: Costs, lines: str, language: str, theme: str) -> go.Figure:
+def _costs(
+    costs: Costs, lines: str, simulated: tuple[Eviction, ...], language: str, theme: str
+) -> go.Figure:
     t = translator(language)
     found = curves(costs)
     rows = [
@@ -82,7 +88,12 @@ def _costs(costs: Costs, lines: str, language: str, theme: str) -> go.Figure:
         if most <= ends[1] / 3
         else Border(float(costs.context_tokens), f"n = {costs.context_tokens:,}", "dot", row=2)
     )
-    marks = _simulated(costs, t)
+    looks = {"recompute": "circle", "swap": "square"}
+    marks = [
+        Mark(t(f"pre.costs.run.{one.mode}"), one.context_tokens, one.iterations_s, one.mode,
+             looks[one.mode])
+        for one in simulated
+    ]  # fmt: skip
     words = _context_words("pre.costs", t, t("unit.s"))
     return charts.curves(
         found.context, rows, words, theme, marks=marks, borders=lines_at, height=430,
@@ -90,13 +101,20 @@ def _costs(costs: Costs, lines: str, language: str, theme: str) -> go.Figure:
     )  # fmt: skip
 
 
-def _simulated(costs: Costs, t) -> list[Mark]:
-    """What one eviction takes in the simulator."""
-    looks = (("recompute", "circle"), ("swap", "square"))
-    return [
-        Mark(t(f"pre.costs.run.{mode}"), one.context_tokens, one.iterations_s, mode, symbol)
-        for one, (mode, symbol) in zip(evictions(costs), looks, strict=True)
-    ]
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _blocks(costs: Costs, language: str, theme: str) -> go.Figure:
+    t = translator(language)
+    found, given = curves(costs), values(costs)
+    recompute = np.full(len(found.block_size), given["t_rec"])
+    rows = (
+        Line(t("pre.costs.recompute"), recompute, "recompute"),
+        Line(t("pre.costs.swap"), found.swap_over_blocks_s, "swap", "dashdot"),
+    )
+    words = _words("pre.blocks", t, "pre.block", "pre.blocks.at", t("unit.s"))
+    return charts.curves(
+        found.block_size, rows, words, theme, height=430, legend_lines=2,
+        borders=(Border(float(costs.block_size), f"bs = {costs.block_size}", "dot"),),
+    )  # fmt: skip
 
 
 # -- R̂ of every model ------------------------------------------------------------------------------

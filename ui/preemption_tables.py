@@ -12,7 +12,7 @@ from ui.language import current_language, t
 from ui.preemption import seconds, signed
 from ui.reference import marks
 from ui.units import significant
-from validation.preemption import CASES, Borders, Costs, Eviction, evictions
+from validation.preemption import CASES, Borders, Costs, Eviction
 from validation.preemption_victims import RULES, Bill, Running, bill, blocks_of, victims
 
 __all__ = [
@@ -65,11 +65,11 @@ def cases_table(found: Borders) -> str:
     )
 
 
-def evictions_table(costs: Costs) -> str:
+def evictions_table(recomputed: Eviction, swapped: Eviction) -> str:
     """The formula beside the simulated eviction, and why they differ."""
     heads = [t(f"pre.run.{name}") for name in ("what", "formula", "event", "run", "gap", "why")]
-    rows = [_eviction_row(one) for one in evictions(costs)]
-    return marks.table(heads, (*rows, _end_row(*evictions(costs))), numbers=(1, 2, 3, 4))
+    rows = [_eviction_row(recomputed), _eviction_row(swapped), _end_row(recomputed, swapped)]
+    return marks.table(heads, rows, numbers=(1, 2, 3, 4))
 
 
 def _eviction_row(one: Eviction) -> list[str]:

@@ -163,13 +163,18 @@ def ratio(engine: Engine, *, copies: int, gpus_per_link: int, link_share: float 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Seconds over the context in tokens; the printed pair leaves out all but the slopes."""
+    """Seconds over the context in tokens; the printed pair leaves out all but the slopes.
+
+    ``swap_over_blocks_s`` belongs to ``block_size`` and the one context of the costs.
+    """
 
     context: np.ndarray
     recompute_s: np.ndarray
     swap_s: np.ndarray
     printed_recompute_s: np.ndarray
     printed_swap_s: np.ndarray
+    block_size: np.ndarray
+    swap_over_blocks_s: np.ndarray
 
 
 @lru_cache(maxsize=256)
@@ -178,6 +183,7 @@ def curves(costs: Costs) -> Curves:
     n = np.unique(np.rint(np.geomspace(_BLOCK, _LONGEST, 65)))
     given = {**values(costs), "n": n}
     printed = {**given, "s_p": n, "s_g": np.zeros(len(n)), "m_kv": given["kappa"] * n}
+    sizes = 2.0 ** np.arange(9)
     speed = given["g"] * given["P"] * given["eta_c"]
     return Curves(
         context=n,
@@ -185,6 +191,8 @@ def curves(costs: Costs) -> Curves:
         swap_s=_vector("F24a", given),
         printed_recompute_s=_vector("F23p", printed) / speed,
         printed_swap_s=_vector("F24p", printed),
+        block_size=sizes,
+        swap_over_blocks_s=_vector("F24a", {**values(costs), "bs": sizes}),
     )
 
 
@@ -231,8 +239,8 @@ class Eviction:
 def evictions(costs: Costs) -> tuple[Eviction, Eviction]:
     """A request of about this context evicted under vLLM V0: recomputed, and swapped.
 
-    The context is cut where the model's limit needs it. Raises LabError where the engine cannot
-    hold the request.
+    The context is cut to what the model's limit and the KV memory hold. Raises LabError where the
+    weights leave no KV memory.
     """
     return _eviction(costs, "recompute"), _eviction(costs, "swap")
 
@@ -282,12 +290,19 @@ def _reasons(cost, iterations, rows: np.ndarray) -> tuple[str, ...]:
     return (*weights, "alone", "next_token")
 
 
+def _longest_context(engine: Engine) -> int:
+    """Tokens that the request may have before its eviction."""
+    model, device = catalogue.model(engine.model), catalogue.device(engine.hardware)
+    memory = replace(engine.memory, block_size=_BLOCK)
+    pool = kv_cache.kv_capacity(model, device, memory, engine.tensor_parallel)
+    return min(model.max_context_tokens - 2 * _FEW, pool.tokens - 10 * _BLOCK)
+
+
 def _run(costs: Costs, mode: str, *, tight: bool) -> SimulationResult:
     """Two requests: the second is evicted once its context is long, if memory is ``tight``."""
     engine = costs.engine
     grown = _BLOCK + 1  # the other request has then taken one block more than it came with
-    most = catalogue.model(engine.model).max_context_tokens - 2 * _FEW
-    context = max(min(costs.context_tokens, most), 4 * _BLOCK)
+    context = max(min(costs.context_tokens, _longest_context(engine)), 4 * _BLOCK)
     prompts = np.array([_BLOCK, context - grown])
     outputs = np.array([grown + _FEW, grown + 2 * _FEW])
     requests = Requests.from_columns(
