@@ -245,7 +245,7 @@ class _Cutter:
         policy = scenario.policy if scenario else None
         slo = scenario.slo if scenario else Slo()
         watermark = int(getattr(policy, "watermark", 0.0) * result.kv_blocks)
-        budget = getattr(policy, "max_num_batched_tokens", getattr(policy, "chunk_size", None))
+        budget = policy.tokens_per_iteration if policy else None
         reserves = getattr(policy, "reserves", False)
         whole_prompt = getattr(policy, "needs_free_block", False)
         header: dict[str, object] = {

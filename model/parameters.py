@@ -123,7 +123,8 @@ def replace_at(scenario: Scenario, path: str, value: object) -> Scenario:
 def with_policy(scenario: Scenario, name: str) -> Scenario:
     """The scenario under another policy with the same limits, so that only the rules differ.
 
-    ``max_num_seqs``, the token budget (``chunk_size`` in Sarathi) and the queue order are kept
+    ``max_num_seqs``, the token budget (``chunk_size`` in Sarathi,
+    ``chunked_prefill_size`` in SGLang) and the queue order are kept
     where both have them. A policy without chunks must take a prompt whole, so its budget is at
     least the context limit, which is vLLM V0's own default.
     """
@@ -132,9 +133,9 @@ def with_policy(scenario: Scenario, name: str) -> Scenario:
     if old.name == name:
         return scenario
     kept = {"max_num_seqs": old.max_num_seqs}
-    budget = getattr(old, "max_num_batched_tokens", getattr(old, "chunk_size", None))
+    budget = old.tokens_per_iteration
     known = _fields(kind)
-    for field in ("max_num_batched_tokens", "chunk_size"):
+    for field in ("max_num_batched_tokens", "chunk_size", "chunked_prefill_size"):
         if field in known and budget is not None:
             kept[field] = budget
     if "queue_order" in known and hasattr(old, "queue_order"):

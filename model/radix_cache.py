@@ -105,7 +105,10 @@ class RadixTree:
 
 
 class RadixCache:
-    """Content of the KV pages of one engine; `prompt_tokens` are those of all requests."""
+    """Content of the KV pages of one engine.
+
+    `prompt_tokens` are those of all requests; `token_key` names the content of single tokens.
+    """
 
     __slots__ = (
         "_block_size",
@@ -118,6 +121,7 @@ class RadixCache:
         "_pending",
         "_prompt",
         "_tree",
+        "token_key",
     )
 
     def __init__(
@@ -126,10 +130,12 @@ class RadixCache:
         block_size: int,
         content_key: Callable[[int, int], Hashable],
         prompt_tokens: Sequence[int],
+        token_key: Callable[[int, int], Hashable],
     ) -> None:
         self._block_size = block_size
         self._tree = RadixTree(content_key)
         self._prompt = prompt_tokens
+        self.token_key = token_key
         self._empty = blocks  # pages that hold nothing
         self._evictable = 0  # pages of the tree that nobody holds
         self._held: dict[int, Node] = {}  # running request -> last locked node
@@ -171,9 +177,9 @@ class RadixCache:
             upper = upper.parent
         return node, unused
 
-    def touch(self, request: int, known_tokens: int) -> None:
-        """Count the cached beginning of a waiting request as used."""
-        self._tree.walk(request, known_tokens // self._block_size)
+    def touch(self, request: int, known_tokens: int) -> Node:
+        """Count the cached beginning of a waiting request as used; the node where it ends."""
+        return self._tree.walk(request, known_tokens // self._block_size)
 
     def adopt(self, request: int, node: Node) -> None:
         """Let a request hold what :meth:`lookup` found."""

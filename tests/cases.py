@@ -16,7 +16,7 @@ from tests.adapter import request_row
 from tests.reference.common import blocks_for
 from tests.reference.orca import power_of_two_at_least
 
-POLICIES = ("static", "orca", "sarathi", "vllm-v0", "vllm-v1")
+POLICIES = ("static", "orca", "sarathi", "vllm-v0", "vllm-v1", "sglang")
 
 TICK_S = 2.0**-10
 EXACT = {
@@ -97,6 +97,20 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "vllm-v1 priority": ("vllm-v1", {"enable_prefix_caching": False, "queue_order": "priority"}),
     "vllm-v1 prefix cache": ("vllm-v1", {"enable_prefix_caching": True, "queue_order": "fcfs"}),
     "vllm-v1 anything": ("vllm-v1", {}),
+    "sglang": (
+        "sglang",
+        {"disable_radix_cache": True, "enable_mixed_chunk": False, "schedule_policy": "fcfs"},
+    ),
+    "sglang mixed": ("sglang", {"disable_radix_cache": True, "enable_mixed_chunk": True}),
+    "sglang radix cache": (
+        "sglang",
+        {"disable_radix_cache": False, "enable_mixed_chunk": False, "schedule_policy": "fcfs"},
+    ),
+    "sglang longest prefix": (
+        "sglang",
+        {"disable_radix_cache": False, "schedule_policy": "lpm"},
+    ),
+    "sglang anything": ("sglang", {}),
 }
 """Name -> policy and the scheduler settings that are not drawn. Together they cover each policy."""
 
@@ -130,12 +144,19 @@ def cases(
     if draw(st.booleans()):  # full last blocks
         lengths |= uniform(1, 6).map(lambda blocks: blocks * block_size)
     outputs = uniform(1, draw(st.sampled_from([1, 6, 24, 24])))
+    if policy == "sglang" and tight and draw(st.sampled_from([True, True, False])):
+        # Short prompts that come one after the other and all answer at length: too many get in.
+        block_size = draw(st.sampled_from([1, 2, 4]))
+        n = draw(uniform(4, 12))
+        gap_ticks = draw(st.sampled_from([(1, 8), (8, 16, 30)]))
+        lengths, outputs = uniform(1, 12), uniform(8, 60)
+        fixed = {"schedule_conservativeness": draw(st.sampled_from([0.0, 0.1]))} | fixed
     with_priorities = fixed.get("queue_order") == "priority" or draw(st.booleans())
     with_cancels = cancels and draw(st.sampled_from([False, False, True]))
     groups = -1
-    if policy == "vllm-v1":
+    if policy in ("vllm-v1", "sglang"):
         groups = draw(st.integers(-1, 1))
-        if fixed.get("enable_prefix_caching"):
+        if fixed.get("enable_prefix_caching") or fixed.get("schedule_policy") == "lpm":
             groups = max(groups, 0)
 
     rows = []
@@ -170,6 +191,8 @@ def _scheduler(
     ends = [row["prompt_tokens"] + row["output_tokens"] for row in rows]
     max_model_len = max(ends) + draw(st.integers(0, 20))
     needs = [blocks_for(end, block_size) for end in ends]
+    if policy == "sglang":  # an admission wants a page more, and a token to spare
+        needs = [blocks_for(end + block_size + 1, block_size) for end in ends]
 
     def pick(key: str, values: list):
         scheduler[key] = fixed[key] if key in fixed else draw(st.sampled_from(values))
@@ -236,4 +259,15 @@ def _scheduler(
         pick("watermark", [0.0, 0.0, 0.1, 0.3])
         pick("enable_prefix_caching", [False, True])
         pick("queue_order", ["fcfs", "priority"])
+    elif policy == "sglang":
+        # A chunk is whole pages; beside decodes it gets what they leave.
+        chunk = block_size * draw(st.sampled_from([1, 2, 3, 10])) + draw(st.sampled_from([0, 8]))
+        pick("chunked_prefill_size", [chunk, chunk, -1])
+        pick("max_prefill_tokens", [4, 40, 1000])
+        pick("schedule_policy", ["fcfs", "fcfs", "lpm", "lof"])
+        pick("schedule_conservativeness", [1.0, 0.1, 0.0, 2.0])
+        for flag in ("enable_mixed_chunk", "disable_radix_cache", "enable_priority_scheduling"):
+            pick(flag, [False, True])
+        pick("retraction_policy", ["length", "length", "priority"])
+        pick("max_new_tokens", [0, 0, 30])
     return scheduler

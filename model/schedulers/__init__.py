@@ -3,6 +3,7 @@
 from model.schedulers.base import POLICIES, Decision, Scheduler
 from model.schedulers.orca import Orca
 from model.schedulers.sarathi import Sarathi
+from model.schedulers.sglang import Sglang
 from model.schedulers.static import Static
 from model.schedulers.vllm_v0 import VllmV0
 from model.schedulers.vllm_v1 import VllmV1
@@ -18,6 +19,7 @@ __all__ = [
     "Orca",
     "Sarathi",
     "Scheduler",
+    "Sglang",
     "Static",
     "VllmV0",
     "VllmV1",

@@ -52,6 +52,11 @@ EMPTY_ITERATION = Weaker(
     "a decode wants a free block even if its last block has room; alone in full memory it preempts "
     "itself, and an iteration without tokens passes"
 )
+SHARED_BLOCKS = Weaker("requests share blocks: what they hold adds up to more than is used")
+FOUND_AGAIN = Weaker(
+    "tokens found in the prefix cache are not processed, and a preempted request may find all its "
+    "blocks again"
+)
 
 # An engine with a set of options: its exceptions. What is not named is promised in full. A
 # configuration gets the exceptions of every row whose options it has.
@@ -80,14 +85,14 @@ POLICY_TABLE: dict[tuple[str, ...], dict[str, No | Weaker]] = {
     ("vllm-v1", "threshold"): {
         "I8": No("a capped prompt shares the budget: a shorter one behind it may end first"),
     },
-    ("vllm-v1", "prefix cache"): {
-        "I2": Weaker("requests share blocks: what they hold adds up to more than is used"),
-        "I6": Weaker(
-            "tokens found in the prefix cache are not processed, and a preempted request may find "
-            "all its blocks again"
-        ),
-    },
+    ("vllm-v1", "prefix cache"): {"I2": SHARED_BLOCKS, "I6": FOUND_AGAIN},
     ("vllm-v1", "priority"): {"I8": BY_IMPORTANCE},
+    ("sglang",): {
+        "I3": Weaker("the budget is one of prompts: a step of decodes computes one token for each"),
+    },
+    ("sglang", "unchunked"): {"I3": No("the first prompt of a step may have any length")},
+    ("sglang", "radix cache"): {"I2": SHARED_BLOCKS, "I6": FOUND_AGAIN},
+    ("sglang", "not fcfs"): {"I8": No("serves by cached prefix, answer or importance")},
 }
 
 
@@ -100,6 +105,10 @@ def options_of(case: Case) -> set[str]:
         "priority": scheduler.get("queue_order") == "priority",
         "threshold": scheduler.get("long_prefill_token_threshold", 0) > 0,
         "prefix cache": scheduler.get("enable_prefix_caching", False),
+        "unchunked": scheduler.get("chunked_prefill_size", 1) < 0,
+        "radix cache": not scheduler.get("disable_radix_cache", False),
+        "not fcfs": scheduler.get("schedule_policy", "fcfs") != "fcfs"
+        or scheduler.get("enable_priority_scheduling", False),
     }
     return {option for option, is_present in present.items() if is_present}
 
@@ -149,7 +158,7 @@ def reserved_tokens(case: Case, track: Track) -> int:
             "pow2": track.prompt + power_of_two_at_least(track.output),
             "oracle": track.prompt + track.output,
         }[scheduler.get("reserve", "max")]
-    if case.policy == "vllm-v1":
+    if case.policy in ("vllm-v1", "sglang"):
         return track.computed
     return max(track.computed, track.admitted_known)
 
@@ -261,7 +270,7 @@ def blocks_add_up(run: Run, weaker: bool) -> None:
     total = run.scheduler["kv_blocks"]
     for state in run.states:
         assert 0 <= state.row["blocks_used"] <= total, state.row
-        if not run.scheduler.get("enable_prefix_caching"):
+        if "I2" not in exceptions_of(run.case):  # else blocks are shared
             assert state.row["blocks_used"] == sum(state.held.values()), state.row
 
 
@@ -279,10 +288,11 @@ def blocks_hold_what_is_computed(run: Run, weaker: bool) -> None:
 
 
 def tokens_within_budget(run: Run, weaker: bool) -> None:
-    budget = run.scheduler.get("max_num_batched_tokens", run.scheduler.get("chunk_size"))
+    names = ("max_num_batched_tokens", "chunk_size", "chunked_prefill_size")
+    budget = next(run.scheduler[name] for name in names if name in run.scheduler)
     for state in run.states:
-        scheduled = state.row["scheduled"]
-        assert sum(scheduled.values()) <= budget, state.row
+        tokens = list(state.row["scheduled"].values())
+        assert sum(tokens) <= budget or (weaker and max(tokens) == 1), state.row
 
 
 def places_within_limit(run: Run, weaker: bool) -> None:
@@ -360,7 +370,7 @@ CHECKS = {
 
 # ------------------------------------------------------------------ the tests
 
-PREEMPTING = ("sarathi", "vllm-v0", "vllm-v1")
+PREEMPTING = ("sarathi", "vllm-v0", "vllm-v1", "sglang")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -400,6 +410,9 @@ def test_all_blocks_come_back(policy):
             scheduler["max_model_len"] = prompt + output
             if policy == "orca":
                 scheduler["reserve"] = "oracle"
+        if policy == "sglang":  # a page and a token stay free, and the answer's block besides
+            prompt = (total - 1) * scheduler["block_size"] - output - 1
+            available = blocks_for(prompt, scheduler["block_size"])
         if not scheduler.get("enable_chunked_prefill", True):
             scheduler["max_num_batched_tokens"] = prompt + 8
         late = request_row("late", 1e4, prompt, output)
@@ -512,6 +525,37 @@ def test_shared_blocks_are_used_once_and_computed_once():
     assert run.tracks["b"].cached == 8
     assert_broken("I2", run)
     assert run.tracks["b"].processed == 1 + 4
+
+
+def test_sglangs_budget_is_one_of_prompts():
+    rows = [request_row(name, 0, 2, 3) for name in "abcd"]
+    run = small("sglang", rows, chunked_prefill_size=2)
+    assert sum(run.rows[-1]["scheduled"].values()) == 4
+    assert_broken("I3", run)
+    whole = small("sglang", rows, chunked_prefill_size=-1, max_prefill_tokens=1)
+    assert isinstance(exceptions_of(whole.case)["I3"], No)
+    assert whole.rows[0]["scheduled"] == {"a": 2}
+
+
+def test_sglangs_tree_shares_blocks_and_survives_a_retraction():
+    shared = {"prefix_group": 0, "shared_prefix_tokens": 8}
+    rows = [request_row("a", 0, 9, 5, **shared), request_row("b", 1, 9, 5, **shared)]
+    run = small("sglang", rows)
+    assert run.tracks["b"].cached == 8
+    assert_broken("I2", run)
+    assert run.tracks["b"].processed == 1 + 4
+
+
+@pytest.mark.parametrize(
+    "order", [{"schedule_policy": "lof"}, {"enable_priority_scheduling": True}]
+)
+def test_sglangs_orders_are_not_first_come_first_served(order):
+    rows = [
+        request_row("a", 0, 3, 4),
+        request_row("b", 1, 3, 2, priority=1),
+        request_row("c", 1, 3, 3),
+    ]
+    assert_broken_order(small("sglang", rows, max_num_seqs=1, **order))
 
 
 def test_sarathi_waits_for_ever_for_its_watermark():

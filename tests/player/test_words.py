@@ -57,7 +57,7 @@ def _once(pairs):
 def test_there_are_words_for_every_reason():
     words = bundle.words("en")
     refusals = ("no_blocks", "no_budget", "no_slot", "after_preemption", "swapped_first")
-    for reason in (*refusals, "batch_running"):
+    for reason in (*refusals, "batch_running", "no_reservation", "batch_full"):
         assert reason in REASONS
         assert f"refuse.{reason}" in words
         assert f"legend.{reason}" in words

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from tests.reference.common import Recording, drive
 from tests.reference.orca import Orca
 from tests.reference.sarathi import Sarathi
+from tests.reference.sglang import Sglang
 from tests.reference.static import Static
 from tests.reference.vllm_v0 import VllmV0
 from tests.reference.vllm_v1 import VllmV1
@@ -22,6 +23,7 @@ ENGINES = {
     "sarathi": Sarathi,
     "vllm-v0": VllmV0,
     "vllm-v1": VllmV1,
+    "sglang": Sglang,
 }
 
 

@@ -139,6 +139,9 @@ class Engine:
     def decide(self) -> Decision:
         raise NotImplementedError
 
+    def idle(self) -> None:
+        """Nobody is in the engine; it sleeps until the next arrival."""
+
     def never_fits(self, request: Request) -> bool:
         """Whether even an empty engine could not finish it. The last output is never cached."""
         longest = request.prompt + request.output - 1
@@ -195,7 +198,7 @@ def drive(
             else:
                 engine.waiting.append(request)
                 in_system.append(request)
-        for request in list(in_system):
+        for request in sorted(in_system, key=lambda request: request.cancel_s):
             if request.cancel_s <= now + TOLERANCE_S:
                 engine.leave(request)
                 in_system.remove(request)
@@ -204,6 +207,7 @@ def drive(
             if not not_arrived:
                 break
             now = not_arrived[0].arrival_s
+            engine.idle()
             continue
         decision = engine.decide()
         for request in decision.ignored:

@@ -219,7 +219,7 @@ _NOWHERE = object()
 _SIDES = MappingProxyType({"lin": ("prompt", "in"), "l": ("output", "out")})
 # Two ways to say one thing: the later word counts.
 _INSTEAD_OF = MappingProxyType({"kvblocks": "kvgib", "kvgib": "kvblocks"})
-_BUDGETS = ("max_num_batched_tokens", "chunk_size")
+_BUDGETS = ("max_num_batched_tokens", "chunk_size", "chunked_prefill_size")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,12 @@ PUBLISHED = {
     "match": "cluster.match_threshold",
     "msg": "stream.turns.message_tokens",
     "msgkind": "stream.turns.message_kind",
+    "conservative": "policy.schedule_conservativeness",
+    "maxnew": "policy.max_new_tokens",
+    "maxprefill": "policy.max_prefill_tokens",
+    "mixed": "policy.enable_mixed_chunk",
     "n": "stream.n_requests",
+    "noradix": "policy.disable_radix_cache",
     "order": "policy.queue_order",
     "out": "stream.output.kind",
     "outcv": "stream.output.cv",
@@ -87,7 +92,10 @@ PUBLISHED = {
     "retryafter": "stream.retry_after_s",
     "retryfactor": "stream.retry_factor",
     "router": "cluster.router",
+    "prioritized": "policy.enable_priority_scheduling",
+    "retract": "policy.retraction_policy",
     "rows": "policy.finished_rows",
+    "schedule": "policy.schedule_policy",
     "seed": "run.seed",
     "shared": "stream.shared_prefix_tokens",
     "start": "stream.start_s",
@@ -117,8 +125,9 @@ PUBLISHED = {
 def test_a_published_code_keeps_its_meaning(code, word):
     found = setting_of(code)
     assert found is not None
-    if code in ("budget", "whole"):  # one limit under two engines' names
-        assert found.word in ("policy.max_num_batched_tokens", "policy.chunk_size")
+    if code in ("budget", "whole"):  # one limit under each engine's name
+        names = ("max_num_batched_tokens", "chunk_size", "chunked_prefill_size")
+        assert found.word in {f"policy.{name}" for name in names}
     else:
         assert found.word == word
 

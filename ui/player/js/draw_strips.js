@@ -235,7 +235,7 @@ export function drawAreas(pen, plot, strip, film, x, first, last, opacity = OPAC
 const STYLE_OF = {
   no_blocks: "waiting", no_budget: "no_budget", no_slot: "no_slot",
   after_preemption: "after_preemption", swapped_first: "swapped_first",
-  batch_running: "batch_running",
+  batch_running: "batch_running", batch_full: "batch_running",
 };
 
 export function refusalStyle(film, event) {
