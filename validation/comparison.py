@@ -161,7 +161,10 @@ def _again(comparison: Comparison, broken: str) -> np.ndarray | None:
 
 
 def _between(comparison: Comparison) -> np.ndarray:
-    """Places of the line: evenly over the axis as it is drawn."""
+    """Places of the line, evenly over the axis as it is drawn; whole ones where the points are."""
     first, last = comparison.points[0], comparison.points[-1]
     spread = np.geomspace if comparison.log_axis else np.linspace
-    return spread(first, last, _LINE)
+    line = spread(first, last, _LINE)
+    if all(x == int(x) for x in comparison.points):
+        return np.unique(np.rint(line))
+    return line

@@ -23,7 +23,7 @@ from validation.comparison import STOCHASTIC, Comparison
 __all__ = ["COMPARISONS"]
 
 _MEAN, _PROMPT, _BLOCK = 200, 64, 16
-_REQUESTS = 4800
+_REQUESTS = 2880
 _SEED = 2
 _LENGTHS = {  # formula of the longest, and the lengths that it is about
     "F16a": Lengths("exponential", mean_tokens=_MEAN),

@@ -1,7 +1,7 @@
 """Promises on latency: F28, F28b, F28d, F28e, F30, F30b and F31a.
 
 What load keeps a promise is found by halving over one set of arrivals that is moved closer together
-(Lindley's recursion, half a million of them). What an engine records of single requests is held
+(Lindley's recursion, 300,000 of them). What an engine records of single requests is held
 against F30 and F30b.
 """
 
@@ -26,7 +26,7 @@ from validation.prefill_server import PROMPT, SERVICE_S, TOKEN_S, arrivals_s, ga
 
 __all__ = ["COMPARISONS"]
 
-_MANY = 500_000
+_MANY = 300_000
 _OVERHEAD = 0.1  # of a service, added to each
 _SEED = 5
 _SHARE_P99, _SHARE_GOODPUT = 0.99, 0.9

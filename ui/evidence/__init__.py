@@ -1,0 +1,1 @@
+"""What the page on validation shows: records, their words, table and pictures."""

@@ -1,0 +1,226 @@
+"""The section Theory: a table of all records, and one of them in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+import formulas
+from charts import validation as charts
+from charts.figure import CONFIG
+from charts.numbers import significant
+from charts.validation import Points
+from ui.choose import formula_viewer
+from ui.evidence.records import CASES, Case, all_records, curve_of, gap, how, number
+from ui.language import current_language, t, translator
+from ui.lesson import Figure, figures
+from ui.prose import prose
+from ui.reference import marks
+from ui.theme import current_theme
+from validation.comparison import Record
+from validation.table import COMPARISONS
+
+__all__ = ["theory"]
+
+_INTACT = "intact"
+_WIDTHS = {  # pixels
+    "formula": 340,
+    "assumption": 200,
+    "says": 115,
+    "run": 115,
+    "gap": 75,
+    "verdict": 130,
+}
+_COLORS = {"agrees": "green", "apart": "orange", "fails": "red"}
+
+
+def theory() -> None:
+    """Every formula that a simulation can repeat, beside it."""
+    st.markdown(prose("validation", "theory").text)
+    found = all_records()
+    _counts(found)
+    case = _table(found)
+    _detail(found, case)
+    st.markdown(f":gray[**{t('lesson.limits')}**] {prose('validation', 'limits').text}")
+
+
+def _counts(found: Mapping[Case, Record]) -> None:
+    intact = [record for record in found.values() if not record.broken]
+    known = {name for record in intact for name in record.formulas}
+    exact = [record for record in intact if record.kind == "deterministic"]
+    chance = [record for record in intact if record.kind != "deterministic"]
+    apart = [record for record in found.values() if record.broken]
+    figures(
+        (
+            Figure(t("val.count.formulas"), str(len(known))),
+            *(
+                Figure(
+                    t(f"val.count.{name}"),
+                    t("val.count.of", n=sum(r.verdict != "fails" for r in rows), m=len(rows)),
+                    more=t(f"val.count.{name}.more"),
+                )
+                for name, rows in (("exact", exact), ("chance", chance), ("apart", apart))
+            ),
+        )
+    )
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def _table(found: Mapping[Case, Record]) -> Case:
+    """The table of all records; the address keeps which row is chosen."""
+    with st.container(key="code-row"):
+        st.html("<style>.st-key-code-row {display: none}</style>")
+        code = st.text_input("row", key="row", bind="query-params", label_visibility="collapsed")
+    case = case_of(code or "")
+
+    def take() -> None:
+        rows = st.session_state[key]["selection"]["rows"]
+        if rows:
+            st.session_state["row"] = code_of(CASES[rows[0]])
+
+    # A new key lets the chosen row be the selected one, wherever the choice came from.
+    key = f"val.table.{code_of(case)}"
+    st.dataframe(
+        _frame(current_language(), tuple(found.values())),
+        key=key,
+        on_select=take,
+        selection_mode="single-row-required",
+        selection_default={"selection": {"rows": [CASES.index(case)]}},
+        hide_index=True,
+        height=330,
+        alt=t("val.table.alt"),
+        column_config={
+            t(f"val.table.{head}"): st.column_config.TextColumn(width=width)
+            for head, width in _WIDTHS.items()
+        },
+    )
+    return case
+
+
+def case_of(code: str) -> Case:
+    """The case of a code in the address, ``NAME`` or ``NAME.BROKEN``; the first if unknown."""
+    name, _, broken = code.partition(".")
+    return (name, broken) if (name, broken) in CASES else CASES[0]
+
+
+def code_of(case: Case) -> str:
+    """The code of a case."""
+    return ".".join(filter(None, case))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _frame(language: str, _records: tuple[Record, ...]) -> pd.DataFrame:
+    speak = translator(language)
+    rows = [
+        (
+            f"{COMPARISONS[record.name].formula_id(record.broken)} · "
+            f"{speak(f'val.name.{record.name}')}",
+            speak(f"val.broken.{record.broken or _INTACT}"),
+            number(record.formula, record),
+            number(record.simulated, record),
+            gap(record),
+            speak(f"val.verdict.{record.verdict}"),
+        )
+        for record in _records
+    ]
+    return pd.DataFrame(rows, columns=[speak(f"val.table.{head}") for head in _WIDTHS])
+
+
+# -- one of them -----------------------------------------------------------------------------------
+
+
+def _detail(found: Mapping[Case, Record], case: Case) -> None:
+    name, broken = case
+    comparison, record = COMPARISONS[name], found[case]
+    st.subheader(t(f"val.name.{name}"), anchor=False)
+    if comparison.broken:
+        _assumptions(case)
+    picture, words = st.columns([3, 2], gap="large")
+    with words:
+        unit = t(f"val.unit.{record.unit}")
+        verdict = f":{_COLORS[record.verdict]}-badge[{t(f'val.verdict.{record.verdict}')}]"
+        figures(
+            (
+                Figure(t("val.table.says"), significant(record.formula, 4), unit),
+                Figure(t("val.table.run"), significant(record.simulated, 4), unit),
+            )
+        )
+        tolerance = t("val.tolerance", percent=f"{100 * record.tolerance:g}")
+        if record.tolerance < 1e-6:
+            tolerance = t("val.tolerance.digits")
+        st.markdown(f"{verdict} **{gap(record)}** :gray[{tolerance}]")
+        st.markdown(t(f"val.reason.{record.reason}"))
+        st.markdown(f":gray[{t('val.how')} {t(how(name))}]")
+        _assumed(comparison.formula_id(broken))
+    with picture:
+        with st.spinner(t("val.drawing")):
+            figure, alt = _figure(case, current_language(), current_theme())
+        st.plotly_chart(figure, theme=None, config=CONFIG, key="val.chart", alt=alt)
+    formula_viewer(
+        "val", name, comparison.formulas, comparison.values(comparison.at, broken), {}
+    )
+
+
+def _assumptions(case: Case) -> None:
+    """Assumptions met, or one of them broken; the address keeps it in the row."""
+    name, broken = case
+    options = (_INTACT, *COMPARISONS[name].broken)
+    widget = f"val.broken.{name}"
+    st.session_state[widget] = broken or _INTACT
+
+    def take() -> None:
+        chosen = st.session_state[widget]
+        st.session_state["row"] = code_of((name, "" if chosen == _INTACT else chosen))
+
+    speak = translator(current_language())
+    st.segmented_control(
+        t("val.assumptions"),
+        options,
+        required=True,
+        format_func=lambda option: speak(f"val.broken.{option}"),
+        key=widget,
+        on_change=take,
+    )
+
+
+def _assumed(formula_id: str) -> None:
+    """What the formula takes for granted."""
+    language = current_language()
+    texts = formulas.get(formula_id).assumption_texts(language)
+    if texts:
+        st.markdown(
+            f"**{t('val.assumes', formula=formula_id)}**\n\n"
+            + "\n".join(f"- {marks.plain(text)}" for text in texts)
+        )
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _figure(case: Case, language: str, theme: str) -> tuple[go.Figure, str]:
+    name, broken = case
+    comparison, speak = COMPARISONS[name], translator(language)
+    intact = curve_of((name, ""))
+    points = []
+    if intact.again is not None and not broken:
+        points.append(Points("again", speak("val.points.again"), intact.x, intact.again))
+    points.append(Points("intact", speak("val.points.intact"), intact.x, intact.simulated))
+    line = intact
+    if broken:
+        line = curve_of(case)
+        points.append(Points("broken", speak(f"val.broken.{broken}"), line.x, line.simulated))
+    unit = speak(f"val.unit.{comparison.unit}")
+    words = {
+        "title": speak(f"val.name.{name}"),
+        "more": unit,
+        "x": speak(f"val.axis.{comparison.axis}"),
+        "y": unit,
+        "formula": comparison.formula_id(broken),
+    }
+    figure = charts.beside(
+        (line.line_x, line.line_y), points, comparison.at, words, theme, log_x=comparison.log_axis
+    )
+    return figure, charts.description(words, points, comparison.at)
