@@ -134,8 +134,8 @@ class Engine:
         """Run every decision that starts before `until_s`, and `at_least_one` in any case.
 
         It also returns when it has asked for requests of a prefill pool.
-        With `stop_at_end` return as soon as a request (or its prefill) has ended. When nothing can run the engine
-        returns and its clock stands still.
+        With `stop_at_end` return as soon as a request, or its prefill in a pool, has ended. When
+        nothing can run the engine returns and its clock stands still.
         """
         state = self.state
         limit = until_s - TOLERANCE_S

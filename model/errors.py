@@ -63,8 +63,8 @@ MESSAGES: dict[str, str] = {
     "{host_gb:,.0f} GB; set it to {limit:,} or less.",
     "pool_without_decode": "{prefill} of {engines} engines only prefill, so nobody decodes; set "
     "n_engines above {prefill}, or cluster.prefill_engines lower.",
-    "pool_policy": "{policy} cannot take in requests whose KV arrives while it runs; choose another "
-    "policy, or set cluster.prefill_engines to 0.",
+    "pool_policy": "{policy} cannot take in requests whose KV arrives while it runs; choose "
+    "another policy, or set cluster.prefill_engines to 0.",
     "trace_name": "A trace needs a name of 1 to 200 characters; give it one.",
     "trace_hash": "The SHA-256 of trace {name!r} must be 64 digits 0-9 and a-f; upload the trace "
     "again.",

@@ -24,8 +24,8 @@ from model.schedulers import POLICIES, Sarathi, VllmV0, VllmV1
 from model.simulator import Kernel, _engine, simulate
 from model.state import CANCELLED, FINISHED, REJECTED
 from tests.cases import profile
-from tests.model.test_engines import SECONDS, events_of, mixed_requests
 from tests.model.test_engines import POLICIES as CONFIGURED
+from tests.model.test_engines import SECONDS, events_of, mixed_requests
 from tests.model.test_routers import assert_same, columns
 
 V1 = VllmV1(max_num_seqs=8, max_num_batched_tokens=64)
@@ -294,7 +294,7 @@ def test_everybody_is_accounted_for(policy, dispatch, sizes):
     for engine in engines:
         state = engine.state
         assert state.free == state.kv_blocks
-        assert not state.running and not state.waiting and not state.swapped
+        assert not (state.running or state.waiting or state.swapped)
         assert not state.inbox
         assert state.inbox is None or not state.inbox.coming
         assert state.outbox is None or not state.outbox.kept

@@ -1,6 +1,7 @@
 // Why? Every decision of an iteration as a headline and sentences, with the numbers of its event.
 // The words are templates of the language; this file only chooses which apply and fills them in.
 
+const TRANSFERS = ["kv_sent", "transfer_start", "transfer_end", "hand_over"]; // between pools
 const EACH = 2; // of a kind, this many are told one by one; the rest in a line
 
 /**
@@ -41,6 +42,7 @@ class Teller {
     for (const event of of("preempt", "swap_out")) this.eviction(event);
     for (const event of of("swap_in")) this.swapIn(event);
     this.swappedIn = of("swap_in").length;
+    for (const name of TRANSFERS) for (const event of of(name)) this.transfer(event);
     for (const event of of("reject")) this.rejection(event);
     for (const event of of("cancel")) this.cancellation(event);
     for (const event of of("admit", "resume")) this.admission(event);
@@ -143,6 +145,13 @@ class Teller {
       tokens: event.tokens };
     this.add("swap_in", "swap", event.request, values,
       this.body(["swap_in.body", values]), event.index);
+  }
+
+  transfer(event) {
+    const values = { n: event.blocks_needed, blocks: event.blocks_needed, free: event.blocks_free,
+      tokens: event.tokens };
+    this.add(event.name, "swap", event.request, values,
+      this.body([`${event.name}.body`, values]), event.index);
   }
 
   rejection(event) {
