@@ -74,8 +74,15 @@ _COLUMNS = (
     "shared_prefix_tokens",
     "request_class",
     "think_s",
+    "follows",
+    "patience_s",
+    "retries",
+    "retry_after_s",
+    "retry_factor",
     "hash_ids",
 )
+_OPTIONAL = {"think_s": float, "follows": int, "patience_s": float, "retries": int}
+_OPTIONAL |= {"retry_after_s": float, "retry_factor": float}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -285,8 +292,10 @@ def _to_csv(requests: Requests) -> str:
         columns["cancel_s"] = _times(requests.cancel_s)
     if requests.request_class.any():
         columns["request_class"] = [requests.class_names[i] for i in requests.request_class]
-    if requests.think_s is not None:
-        columns["think_s"] = _times(requests.think_s)
+    for name, kind in _OPTIONAL.items():
+        values = getattr(requests, name)
+        if values is not None:
+            columns[name] = values.tolist() if kind is int else _times(values)
     if requests.hash_ids is not None:
         columns["hash_ids"] = [" ".join(map(str, ids)) for ids in requests.hash_ids]
     names = [name for name in _COLUMNS if name in columns]
@@ -314,7 +323,7 @@ def _from_csv(text: str, about: object) -> Requests:
     for name, read in (
         *((name, int) for name in _WHOLE_COLUMNS),
         ("cancel_s", _time),
-        ("think_s", _time),
+        *((name, int if kind is int else _time) for name, kind in _OPTIONAL.items()),
         ("hash_ids", lambda cell: tuple(map(int, cell.split(" "))) if cell else ()),
     ):
         if name in cells:

@@ -18,6 +18,7 @@ from model.requests import Requests
 from model.scenario import Scenario, TraceReference
 from model.simulator import simulate
 from model.traces import read_trace
+from model.workload import Stream, Turns, Workload
 
 PLAIN = catalogue.presets()["customer-service"].scenario
 
@@ -105,6 +106,10 @@ def traces(draw):
         hash_block_tokens=draw(st.integers(1, 4096)),
         users=users,
         think_s=None if users is None else column(times),
+        patience_s=draw(st.none() | st.just(column(st.floats(0, 1e9) | st.just(np.inf)))),
+        retries=draw(st.none() | st.just(column(st.integers(0, 100)))),
+        retry_after_s=draw(st.none() | st.just(column(times))),
+        retry_factor=draw(st.none() | st.just(column(st.floats(1, 100)))),
     )
 
 
@@ -119,6 +124,14 @@ def test_every_trace_and_note_comes_back(requests, note):
     assert back.note == note
     same(back.requests, requests)
     assert write_bundle(back.scenario, back.requests, back.note) == data
+
+
+def test_a_conversation_comes_back():
+    stream = Stream(n_requests=20, turns=Turns("geometric", 4.0), patience_s=9.0, retries=2)
+    requests = Workload((stream,)).generate(1)
+    assert (requests.follows >= 0).any()
+    back = read_bundle(write_bundle(with_trace(len(requests)), requests))
+    same(back.requests, requests)
 
 
 def test_the_simulation_is_the_same_to_the_last_bit():

@@ -294,8 +294,7 @@ def test_everybody_is_accounted_for(policy, dispatch, sizes):
     for engine in engines:
         state = engine.state
         assert state.free == state.kv_blocks
-        assert not (state.running or state.waiting or state.swapped)
-        assert not state.inbox
+        assert not any((state.running, state.waiting, state.swapped, state.inbox))
         assert state.inbox is None or not state.inbox.coming
         assert state.outbox is None or not state.outbox.kept
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from model import catalogue
+from model.metrics import summary
+from model.parameters import replace_at
 from model.simulator import simulate
 
 
@@ -58,3 +60,16 @@ def test_the_morning_peak_breaks_tpot_and_passes():
     assert late[arrival_s < 30].mean() == 0
     assert late[(arrival_s >= 40) & (arrival_s < 60)].mean() > 0.5
     assert late[arrival_s > 90].mean() == 0
+
+
+def test_conversations_live_on_what_they_have_said_before():
+    scenario, result, ttft_s, _ = run("conversation-turns")
+    later = result.inputs.follows >= 0
+    assert later.mean() > 0.7
+    found = result.requests["cached_tokens"] / result.requests["prompt_tokens"]
+    assert found[later].min() > 0.5
+    assert summary(result)["prefix_hit_share"] > 0.85
+    forgetful = replace_at(scenario, "policy.enable_prefix_caching", False)
+    without = simulate(forgetful).requests
+    slower_s = without["first_token_s"] - without["arrival_s"]
+    assert np.median(slower_s) > 5 * np.median(ttft_s)

@@ -304,6 +304,7 @@ def test_presets_of_the_course():
         "preemption-storm",
         "interactive-offline",
         "morning-peak",
+        "conversation-turns",
     }
 
 

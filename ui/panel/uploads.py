@@ -34,6 +34,8 @@ _COLUMNS = (
     "shared_prefix_tokens",
     "request_class",
 )
+_LATER_COLUMNS = ("follows", "patience_s", "retries", "retry_after_s", "retry_factor")
+"""Where there are any; a file without them keeps the hash that links know."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -94,4 +96,8 @@ def digest_of(requests: Requests | None) -> str:
         hasher.update(f"\n{name}={getattr(requests, name)!r}".encode())
     if requests.think_s is not None:
         hasher.update(np.ascontiguousarray(requests.think_s, dtype="<f8").tobytes())
+    for name in _LATER_COLUMNS:
+        if (column := getattr(requests, name)) is not None:
+            hasher.update(f"\n{name}=".encode())
+            hasher.update(np.ascontiguousarray(column, dtype="<f8").tobytes())
     return hasher.hexdigest()
