@@ -63,7 +63,15 @@ def roofs(case, devices) -> None:
     numbers = lesson_of.prediction_numbers(case, REFERENCE, AFTER)
     reveal(says("roof", batch=case.dynamic_batch, **numbers))
     pictures.roofline_picture(case, devices)
-    st.markdown(says("points"))
+    clock = case.engine.clock
+    st.markdown(
+        says(
+            "points",
+            compute=f"{clock.compute_efficiency:g}",
+            memory=f"{clock.memory_efficiency:g}",
+            fixed=f"{1e3 * clock.fixed_s:g}",
+        )
+    )
     st.markdown(tables.spots_table(case, devices))
     st.caption(t("hw.table.ms"))
     st.markdown(tables.sources_table(devices))
@@ -118,6 +126,8 @@ def delta(case, devices) -> None:
         )
     )
     st.markdown(tables.gains_table(case, fitting))
+    if crowded := [one.device for one in found if "memory" in one.continuous.reasons]:
+        st.caption(t("hw.gain.memory", devices=lesson_of.device_names(crowded)))
     limits("delta")
     viewer("delta", lesson_of.on_device(case, first.device))
 

@@ -74,10 +74,10 @@ def shares(rows: Sequence[Row], t: Translator, theme: str = "light") -> go.Figur
     sheet.heading(t("hw.causes.title"), t("hw.causes.more"), 0, 1, yshift=LINE_PX + 10)
     sheet.legend_line(0, 1)
     sheet.layout |= {
-        "margin": {"l": 8, "r": 8, "t": 2 * LINE_PX + 16, "b": 8},
+        "margin": {"l": 8, "r": 28, "t": 2 * LINE_PX + 16, "b": 8},
         "barmode": "stack",
         "hovermode": "closest",
-        "xaxis": sheet.bottom_axis("", range=[0, 100.5], ticksuffix=" %", fixedrange=True),
+        "xaxis": sheet.bottom_axis("", range=[0, 100], ticksuffix=" %", fixedrange=True),
         "yaxis": sheet.axis(
             autorange="reversed", fixedrange=True, tickfont={"size": 13}, ticklabelstandoff=6
         ),
@@ -129,7 +129,7 @@ def strips(rows: Sequence[Row], t: Translator, theme: str = "light") -> go.Figur
             )
         sheet.note(f"<b>{row.name}</b>", 0, top, xanchor="left", yanchor="bottom", yshift=1)
         sheet.layout[numbered("yaxis", index)] = sheet.axis(
-            domain=[top - inner, top], range=[0, 100], tickvals=[0, 50, 100],
+            domain=[max(top - inner, 0.0), top], range=[0, 100], tickvals=[0, 50, 100],
             ticktext=["0", "50", "100 %"], fixedrange=True,
         )  # fmt: skip
     sheet.heading(t("hw.strips.title"), t("hw.strips.more"), 0, 1, yshift=2)

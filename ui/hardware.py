@@ -35,6 +35,7 @@ __all__ = [
     "causes_of",
     "causes_under",
     "device_name",
+    "device_names",
     "device_numbers",
     "devices_chosen",
     "fitting",
@@ -117,6 +118,11 @@ def device_name(device: str) -> str:
     return catalogue.device(device).name
 
 
+def device_names(devices: Sequence[str]) -> str:
+    """Their names in one line."""
+    return t("list.separator").join(map(device_name, devices))
+
+
 def devices_chosen(own: str) -> tuple[str, ...]:
     """The scenario's device and up to four others; the address keeps their ids."""
     known = [name for name in catalogue.devices() if name != own]
@@ -172,7 +178,8 @@ def formula_values(case: Case, **more: float) -> dict[str, float]:
         "B": batch,
         "T": batch,
         "A": batch * found["ctx"],
-        "R": batch * found["ctx"],
+        "R_kv": batch * found["ctx"],
+        "n": found["ctx"],
         "H": float(model.heads),
         "H_kv": float(max(model.kv_heads, 1)),
         "h": float(model.head_dim),
@@ -181,6 +188,11 @@ def formula_values(case: Case, **more: float) -> dict[str, float]:
         "phi_dev": PRINTED,
         **ratios(case.engine.hardware),
     }
+    # One decode of B_d requests, as F5 defines its parts.
+    found["F"] = 2 * found["Psi_a"] * batch + 4 * found["n_L"] * found["d_a"] * found["A"]
+    found["Q"] = found["b_w"] * found["Psi_a"] + found["kappa"] * found["R_kv"]
+    found["t_c"] = found["F"] / (found["g"] * found["P"] * found["eta_c"])
+    found["t_m"] = found["Q"] / (found["g"] * found["beta"] * found["eta_m"])
     found["X_old"], found["X_new"] = (get(name).evaluate(found) for name in ("F15", "F17"))
     found["Delta"] = get("F17a").evaluate(found)
     return found | more
@@ -192,7 +204,7 @@ def where(case: Case, device: str | None = None) -> dict[str, str]:
     model = catalogue.model(case.engine.model).name
     groups = (
         (("B_s", "B_d", "B", "T", "L_in", "L"), t("hw.where.panel")),
-        (("A", "R", "ctx"), t("hw.where.context")),
+        (("A", "R_kv", "n", "ctx", "F", "Q", "t_c", "t_m"), t("hw.where.context")),
         (("P", "beta", "g"), t("thr.where.device", name=name)),
         (("r_P", "r_beta"), t("hw.where.ratio", name=name, reference=device_name(REFERENCE))),
         (

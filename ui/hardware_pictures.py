@@ -19,6 +19,7 @@ from ui.hardware import (
     Run,
     causes_of,
     device_name,
+    device_names,
     formula_values,
     mixed,
     on_device,
@@ -54,13 +55,9 @@ def _draw(figure: go.Figure, key: str, alt: str) -> None:
     st.plotly_chart(figure, theme=None, config=CONFIG, key=key, alt=alt)
 
 
-def _names(devices: Sequence[str]) -> str:
-    return t("list.separator").join(map(device_name, devices))
-
-
 def roofline_picture(case: Case, devices: tuple[str, ...]) -> None:
     """Roofs of the devices, and the case's iterations on its own."""
-    alt = t("hw.roof.alt", devices=_names(devices))
+    alt = t("hw.roof.alt", devices=device_names(devices))
     _draw(_roofline(case, devices, current_language(), current_theme()), "hw.roof", alt)
 
 
@@ -96,7 +93,7 @@ def _roofline(case: Case, devices: tuple[str, ...], language: str, theme: str) -
 
 def batches_picture(case: Case, devices: tuple[str, ...]) -> None:
     """Critical batches on one line a device."""
-    alt = t("hw.batches.alt", devices=_names(devices))
+    alt = t("hw.batches.alt", devices=device_names(devices))
     _draw(_batches(case, devices, current_language(), current_theme()), "hw.batches", alt)
 
 
@@ -122,7 +119,7 @@ def _batches(case: Case, devices: tuple[str, ...], language: str, theme: str) ->
 
 def gains_picture(case: Case, devices: tuple[str, ...]) -> None:
     """Δ on each device."""
-    alt = t("hw.gain.alt", devices=_names(devices))
+    alt = t("hw.gain.alt", devices=device_names(devices))
     _draw(_gains(case, devices, current_language(), current_theme()), "hw.gain", alt)
 
 
@@ -137,7 +134,7 @@ def _gains(case: Case, devices: tuple[str, ...], language: str, theme: str) -> g
 
 def tiles_picture(case: Case, devices: tuple[str, ...], block: float) -> None:
     """Intensity of an attention tile over its block."""
-    alt = t("hw.tile.alt", devices=_names(devices))
+    alt = t("hw.tile.alt", devices=device_names(devices))
     _draw(_tiles(case, devices, block, current_language(), current_theme()), "hw.tile", alt)
 
 
@@ -160,7 +157,7 @@ def _tiles(case: Case, devices: tuple[str, ...], block: float, language: str, th
 
 def mixtures_picture(case: Case, devices: tuple[str, ...], share: float) -> None:
     """F39 over the share f, with pairs of runs."""
-    alt = t("hw.mix.alt", devices=_names(devices))
+    alt = t("hw.mix.alt", devices=device_names(devices))
     _draw(_mixtures(case, devices, share, current_language(), current_theme()), "hw.mix", alt)
 
 
@@ -187,7 +184,7 @@ def _mixtures(case: Case, devices: tuple[str, ...], share: float, language: str,
 def causes_pictures(runs: Sequence[Run]) -> None:
     """Shares side by side, and strips over time."""
     words = current_language(), current_theme()
-    names = _names([run.device for run in runs])
+    names = device_names([run.device for run in runs])
     keys = tuple((run.device, key_of(run.scenario)) for run in runs)
     shares, strips = _cause_figures(keys, *words)
     _draw(shares, "hw.causes", t("hw.causes.alt", devices=names))

@@ -84,3 +84,12 @@ def test_shares_and_strips_are_percent(theme):
     assert len(strips.data) == 10
     assert list(strips.data[0].y) == pytest.approx([50, 50, 20, 20])
     assert len({trace.fillpattern.shape for trace in strips.data[:4]}) == 4
+
+
+@pytest.mark.parametrize("devices", range(1, 6))
+def test_strips_of_any_number_of_devices_fit_on_the_paper(devices):
+    row = hardware_causes.Row("A", [1.0, 0, 0, 0, 0], np.array([0.0, 1.0]), np.eye(5, 1))
+    figure = hardware_causes.strips([row] * devices, said)
+    axes = [figure.layout[f"yaxis{n}" if n > 1 else "yaxis"] for n in range(1, devices + 1)]
+    assert min(axis.domain[0] for axis in axes) == pytest.approx(0)
+    assert len({axis.domain for axis in axes}) == devices
