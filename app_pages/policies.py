@@ -14,11 +14,19 @@ from ui.language import as_text, current_language, t
 from ui.lesson import number_exercise, predict, question, reveal
 from ui.pages import file_of
 from ui.player import compare
-from ui.policies.comparison import alike, best_of, csv_of, curves_picture, parted, show_table
+from ui.policies.comparison import (
+    alike,
+    best_of,
+    csv_of,
+    curves_picture,
+    parted,
+    rows,
+    show_table,
+)
 from ui.policies.contestants import FEWEST, FIRST, MOST, Run, contestants, known, label, run
 from ui.policies.exercise import task
 from ui.policies.luck import luck
-from ui.policies.parting_words import headline, never, side_sentences
+from ui.policies.parting_words import fate, headline, never, side_sentences
 from ui.prose import prose
 from ui.scenario import choose_preset, current_scenario
 from ui.theme import current_theme
@@ -113,6 +121,9 @@ def table(runs: Sequence[Run], panel: Scenario) -> None:
     if same := [group for group in alike(runs) if len(group) > 1]:
         names = [" = ".join(as_text(one.label) for one in group) for group in same]
         st.info(t("pol.same", groups=t("list.separator").join(names)), icon=":material/equal:")
+    with st.expander(t("pol.rows")):
+        meanings = dict.fromkeys((row.metric, row.help) for row in rows(runs))
+        st.markdown("\n".join(f"- **{t(f'measure.{name}')}**: {help}" for name, help in meanings))
     counted(panels(runs, panel))
 
 
@@ -196,6 +207,8 @@ def where_they_part(sides: Sequence[Run]) -> float | None:
         with column.container(border=True, height="stretch"):
             said = side_sentences(side, result, found.kind)
             st.markdown("\n".join((name, "", *(f"- {sentence}" for sentence in said))))
+    if said := fate(found, names, results):
+        st.markdown(said)
     ends = [side.end_s for side in halves if side.end_s > found.time_s]
     return found.time_s + (min(ends) - found.time_s) / 4 if ends else found.time_s
 
@@ -208,12 +221,20 @@ def film(sides: Sequence[Run], at_s: float | None) -> None:
     compare(
         [one.result for one in sides],
         key=key,
-        titles=[one.label for one in sides],
+        titles=[one.name for one in sides],
+        subtitles=[one.variant for one in sides],
+        short_titles=shorts(sides),
         language=current_language(),
         theme=current_theme(),
         at_s=at_s,
         title=f"iteration-lab-{'-'.join(one.id for one in sides)}",
     )
+
+
+def shorts(sides: Sequence[Run]) -> list[str]:
+    """Names for a narrow place: the policy's, or the variant's where both are of one policy."""
+    same = len({one.name for one in sides}) == 1
+    return [(one.variant if same else "") or one.name for one in sides]
 
 
 def draws(runs: Sequence[Run], panel: Scenario) -> None:

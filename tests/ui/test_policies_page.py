@@ -18,6 +18,7 @@ from ui.policies.exercise import POLICY, task
 LOOKS = ("table", "curves", "pair", "luck")
 STORM = "preset-preemption-storm~v-2"
 CONVERSATION = "preset-conversation~v-2"
+SCENARIO = catalogue.presets()["conversation"].scenario
 
 
 def opened(open_app, guess=0, **params):
@@ -183,6 +184,9 @@ def test_the_parting_is_explained_with_its_numbers(open_app):
     # The request wants its whole prompt; V1 gives what one decode leaves of 2,048.
     assert "computes 3,821 tokens" in said
     assert "2,047 tokens of its prompt of 3,821" in said
+    results = [simulate(with_policy(SCENARIO, name)) for name in ("orca", "vllm-v1")]
+    waits = [1e3 * metrics.ttft_s(result.requests)[1] for result in results]
+    assert [f"**{ms:.0f} ms**" in said for ms in waits] == [True, True]
     assert len(app.get("bidi_component")) == 1
 
 

@@ -78,11 +78,7 @@ def _by_class(run: Key) -> Mapping[str, Mapping[str, float]]:
 
 def show_table(runs: Sequence[Run], panel: object) -> None:
     """The table; ``panel`` is the policy that the panel has chosen."""
-    heads = [
-        Head(name, " · ".join(more), run.scenario.policy == panel)
-        for run in runs
-        for name, *more in (run.label.split(" · "),)
-    ]
+    heads = [Head(run.name, run.variant, run.scenario.policy == panel) for run in runs]
     words = translator(current_language())
     st.html(table(heads, rows(runs), words, current_theme()))
 

@@ -41,6 +41,7 @@ FEWEST, MOST = 2, 6
 FIRST = ("static", "orca", "vllm-v0", "vllm-v1", "sarathi")
 """Who takes part at first."""
 
+SEPARATOR = " · "
 _TABLE = Path(__file__).with_name("contestants.json")
 
 
@@ -67,6 +68,16 @@ class Run:
         return self.contestant.id
 
     @property
+    def name(self) -> str:
+        """The policy's own name."""
+        return self.label.partition(SEPARATOR)[0]
+
+    @property
+    def variant(self) -> str:
+        """What it does otherwise, empty for the policy itself."""
+        return self.label.partition(SEPARATOR)[2]
+
+    @property
     def result(self) -> SimulationResult:
         """The run itself, from the cache of all sessions."""
         return simulated(self.scenario)
@@ -91,7 +102,7 @@ def label(contestant: Contestant) -> str:
         if short is None:
             short = f"{messages.get(f'setting.policy.{name}', name)} {{value}}"
         parts.append(str(short).format(value=word))
-    return " · ".join(parts)
+    return SEPARATOR.join(parts)
 
 
 def under(contestant: Contestant) -> Scenario:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 
+from charts.numbers import NOTHING
+from model.metrics import tpot_s, ttft_s
 from model.parting import Act, Memory, Parting, Refusal, Side
 from model.result import SimulationResult
 from ui.language import as_text, t
 from ui.units import duration
 
-__all__ = ["headline", "never", "side_sentences"]
+__all__ = ["fate", "headline", "never", "side_sentences"]
 
 MOST_NAMED = 4
 MOST_ACTS = 4
@@ -57,6 +60,21 @@ def side_sentences(side: Side, result: SimulationResult, kind: str) -> list[str]
     elif kind == "time":
         said.append(t("pol.act.time", clock=" ".join(duration(side.start_s))))
     return said
+
+
+def fate(found: Parting, names: Sequence[str], results: Sequence[SimulationResult]) -> str:
+    """TTFT and TPOT, on both sides, of the request that tells them apart; empty without."""
+    acts = (act for act in (*found.one.acts, *found.other.acts) if act.kind == found.kind)
+    if (telling := next(acts, None)) is None:
+        return ""
+    row = telling.requests[0]
+    values = {"name": _names((row,), results[0])}
+    for side, name, result in zip(("one", "other"), names, results, strict=True):
+        values[side] = name
+        for word, latency in (("ttft", ttft_s), ("tpot", tpot_s)):
+            seconds = float(latency(result.requests)[row])
+            values[f"{side}_{word}"] = NOTHING if isnan(seconds) else " ".join(duration(seconds))
+    return t("pol.part.fate", **values)
 
 
 def _totals(side: Side, result: SimulationResult) -> str:
