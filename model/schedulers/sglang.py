@@ -15,98 +15,35 @@ memory the engine aborts; here its request is retracted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from model import checks
 from model.events import REASON
 from model.prefix_cache import content_keys
-from model.radix_cache import RadixCache, RadixTree
+from model.radix_cache import RadixCache
 from model.schedulers.base import MOST_TOKENS, UNBOUNDED, Decision, Scheduler, register
-from model.schedulers.queues import FcfsQueue
+from model.schedulers.sglang_extend import ExtendStep, Memory
+from model.schedulers.sglang_queue import (
+    MOST_MATCHED,
+    REFRESH_PASSES,
+    SglangQueue,
+    sort_by_prefix,
+    touch_prefixes,
+)
+from model.schedulers.sglang_reservation import (
+    MOST_NEW_TOKENS,
+    RETRACT_STEPS,
+    NewTokenRatio,
+)
 
 if TYPE_CHECKING:
     from model.requests import Requests
     from model.state import EngineState
 
-INITIAL_RATIO = 0.7  # SGLANG_INIT_NEW_TOKEN_RATIO
-LOWEST_SHARE = 0.14  # SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR
-DECAY_STEPS = 600  # SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS
-RETRACT_STEPS = 20  # SGLANG_RETRACT_DECODE_STEPS
-MOST_NEW_TOKENS = 4096  # SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION
-MOST_MATCHED = 128  # waiting requests up to which prefixes are looked for
-REFRESH_PASSES = 32  # passes between two looks at the waiting requests' prefixes
-SHORT_PREFIX_TOKENS = 32  # found no more in the cache, and as much in the queue: let another first
-
-NO_BUDGET, NO_SLOT = REASON["no_budget"], REASON["no_slot"]
-NO_RESERVATION, BATCH_FULL = REASON["no_reservation"], REASON["batch_full"]
+NO_SLOT = REASON["no_slot"]
 FEWEST_OUTPUTS, ITSELF = REASON["fewest_outputs"], REASON["itself"]
-
-
-class SglangQueue(FcfsQueue):
-    """Retracted requests go to the back; the order that a policy gives the queue stays."""
-
-    def push_back_preempted(self, request: int) -> None:
-        self.push(request)
-
-    def put_in_order(self, requests: Iterable[int]) -> None:
-        """Stand in the order of `requests`, which are the same ones."""
-        for request in requests:
-            self.move_to_end(request)
-
-
-class Memory:
-    """What SGLang remembers of one engine from one decision to the next."""
-
-    __slots__ = (
-        "full",
-        "idle_spells",
-        "passes",
-        "ratio",
-        "reopens",
-        "running",
-        "since_tick",
-        "tried",
-    )
-
-    def __init__(self, ratio: float) -> None:
-        self.ratio = ratio  # new_token_ratio at ...
-        self.since_tick = 0  # ... this decode step, from which on it decays
-        self.full = 0  # batch_is_full: why (index into REASONS); nobody is tried until one leaves
-        self.tried = -1  # the request that was tried then
-        self.reopens = False  # the last step ends with a batch that is not full in any case
-        self.running = 0  # requests in the batch after the last decision
-        self.idle_spells = 0
-        self.passes = 0  # over the waiting queue
-
-
-class Pass:
-    """What one pass over the waiting queue may still give away (PrefillAdder), in tokens."""
-
-    __slots__ = ("block_size", "chosen", "chunk_left", "input_left", "offset")
-
-    def __init__(self, block_size: int, offset: float, input_left: int, chunk_left: int) -> None:
-        self.block_size = block_size
-        self.offset = offset  # spoken for: the running ones' share, and what this pass admits
-        self.input_left = input_left
-        self.chunk_left = chunk_left
-        self.chosen: list[tuple[int, int]] = []
-
-    def room(self, free_blocks: int) -> float:
-        """Tokens of free memory that nobody has spoken for."""
-        return free_blocks * self.block_size - self.offset
-
-    def whole_pages(self, tokens: int) -> int:
-        return -(-tokens // self.block_size) * self.block_size
-
-    def add(self, request: int, tokens: int, new_tokens: int) -> None:
-        """Choose a request with its next prompt tokens; reserve `new_tokens` of its answer."""
-        pages = self.whole_pages(tokens)
-        self.offset += pages + self.block_size + new_tokens
-        self.input_left -= pages
-        self.chunk_left -= pages
-        self.chosen.append((request, tokens))
 
 
 @register
@@ -158,7 +95,8 @@ class Sglang(Scheduler):
         return self.chunked_prefill_size > 0
 
     @property
-    def _chunk_size(self) -> int:
+    def chunk_size(self) -> int:
+        """Most prompt tokens of a step."""
         return self.chunked_prefill_size if self.chunks else UNBOUNDED
 
     @property
@@ -174,7 +112,7 @@ class Sglang(Scheduler):
         return SglangQueue()
 
     def new_memory(self) -> Memory:
-        return Memory(self.initial_ratio)
+        return Memory(NewTokenRatio(self.schedule_conservativeness))
 
     def new_cache(self, requests: Requests, blocks: int, block_size: int) -> RadixCache | None:
         if self.disable_radix_cache:
@@ -193,7 +131,7 @@ class Sglang(Scheduler):
 
     def reject_reason(self, state: EngineState, request: int) -> int:
         reason = super().reject_reason(state, request)
-        if not reason and self.chunks and self._first_chunk(state, UNBOUNDED) <= 0:
+        if not reason and self.chunks and self.first_chunk(state, UNBOUNDED) <= 0:
             return REASON["exceeds_budget"]
         return reason
 
@@ -223,28 +161,13 @@ class Sglang(Scheduler):
 
     # -- the share that is reserved (F42) ------------------------------------------------------
 
-    @property
-    def initial_ratio(self) -> float:
-        """Share of the outstanding outputs that is reserved at first."""
-        return min(INITIAL_RATIO * self.schedule_conservativeness, 1.0)
-
-    def ratio(self, state: EngineState) -> float:
-        """new_token_ratio now: it decays with every decode step down to its lowest value."""
-        memory = state.memory
-        steps = state.tick - memory.since_tick
-        if steps <= 0:
-            return memory.ratio
-        lowest = self.initial_ratio * LOWEST_SHARE
-        decay = (self.initial_ratio - lowest) / DECAY_STEPS
-        return max(memory.ratio - steps * decay, lowest)
-
     def asked_tokens(self, state: EngineState, request: int) -> int:
         """max_new_tokens of a request: no answer is longer, and prompt and answer fit the pool."""
         prompt = state.prompt[request]
         most = (state.kv_blocks - 1) * state.block_size - 1 - prompt
         return max(state.last_token[request] - prompt, min(self.max_new_tokens, most))
 
-    def _outstanding(self, state: EngineState, request: int) -> int:
+    def outstanding(self, state: EngineState, request: int) -> int:
         """Outputs that a request may still write, clipped."""
         outputs = state.known_tokens(request) - state.prompt[request]
         return min(self.asked_tokens(state, request) - outputs, MOST_NEW_TOKENS)
@@ -256,8 +179,8 @@ class Sglang(Scheduler):
         """Tokens that are kept for those who run."""
         if not state.decoding:
             return 0.0
-        rest = sum(self._outstanding(state, r) for r in self._decoding(state))
-        return self.ratio(state) * rest + state.decoding * self.mixes
+        rest = sum(self.outstanding(state, r) for r in self._decoding(state))
+        return state.memory.ratio.at(state.tick) * rest
 
     # -- extend --------------------------------------------------------------------------------
 
@@ -265,7 +188,7 @@ class Sglang(Scheduler):
         """After an idle spell the share starts anew; the batch reopens when somebody has left."""
         if state.idle_spells != memory.idle_spells:
             memory.idle_spells = state.idle_spells
-            memory.ratio, memory.since_tick = self.initial_ratio, state.tick
+            memory.ratio.reset(state.tick)
         if memory.reopens or not state.decoding or len(state.running) < memory.running:
             memory.full = 0
         memory.reopens = False
@@ -275,133 +198,35 @@ class Sglang(Scheduler):
     ) -> None:
         """Continue the chunked request and admit from the head of the queue."""
         if chunked is None and state.decoding >= self.max_num_seqs:
-            memory.full, memory.tried = NO_SLOT, -1
+            memory.close(NO_SLOT)
             return
         if state.waiting:
             self._put_in_order(state, memory)
-        alone = not state.decoding
-        beside = state.decoding if self.mixes else 0
-        step = Pass(
-            state.block_size,
-            self._reserved(state),
-            self.max_prefill_tokens - beside,
-            self._chunk_size - beside,
-        )
-        if chunked is not None:
-            self._continue(state, decision, step, chunked)
-        self._admit(state, memory, decision, step)
+        alone, beside = not state.decoding, state.decoding and self.mixes
+        step = ExtendStep(self, state, decision, self._reserved(state))
+        if chunked is not None and not step.go_on(chunked):
+            self._retract(state, decision, chunked, ITSELF)
+        step.admit(memory)
+        if not step.chosen:
+            return
+        known, computed = state.known, state.computed
+        goes_on = any(computed[r] + tokens < known[r] for r, tokens in step.chosen)
+        memory.reopens = alone or goes_on
         for request, tokens in step.chosen:
             state.grow_chunk(request, tokens)
         decision.chunks = step.chosen
-        if not step.chosen:
-            return
-        ends_later = any(
-            state.computed[r] + tokens < state.known[r] for r, tokens in step.chosen
-        )
-        memory.reopens = alone or ends_later
         if beside:
             self._take_decodes_along(state, memory, decision)
 
-    def _first_chunk(self, state: EngineState, chunk_left: int) -> int:
+    def first_chunk(self, state: EngineState, chunk_left: int) -> int:
         """Most tokens of a prompt's chunk that does not end it: whole pages.
 
         A clock that feeds prompts in pieces of its own has no pages.
         """
-        left = min(chunk_left, self._chunk_size)
+        left = min(chunk_left, self.chunk_size)
         if state.prefill_token_cap < left:
             return state.prefill_token_cap
         return left // state.block_size * state.block_size
-
-    def _continue(
-        self, state: EngineState, decision: Decision, step: Pass, request: int
-    ) -> None:
-        """The next chunk of the request that has begun; it goes on even where memory is promised.
-
-        Beside decodes that fill the step it waits, and where they have taken all memory it goes.
-        """
-        if step.chunk_left <= 0:
-            return
-        left = state.known[request] - state.computed[request]
-        room = int(step.room(state.free))
-        tokens = min(step.chunk_left, room) if room > 0 else step.chunk_left
-        there = state.held[request] + state.free
-        tokens = min(
-            tokens,
-            left,
-            state.prefill_token_cap,
-            there * state.block_size - state.computed[request],
-        )
-        if tokens <= 0:
-            self._retract(state, decision, request, ITSELF)
-            return
-        ends = tokens == left
-        new_tokens = min(self.asked_tokens(state, request), MOST_NEW_TOKENS)
-        step.add(request, tokens, new_tokens if ends else 0)
-        if not ends:
-            step.chunk_left = 0
-
-    def _admit(
-        self, state: EngineState, memory: Memory, decision: Decision, step: Pass
-    ) -> None:
-        """Admit from the head of the queue until something is short."""
-        while state.waiting:
-            head = state.waiting.head()
-            spent = step.input_left <= 0 or step.chunk_left <= 0
-            if spent and step.room(state.free) > 0:
-                state.refuse(head, NO_BUDGET, tokens=state.known[head], tokens_free=0)
-                return
-            if len(state.running) >= self.max_num_seqs:
-                memory.full, memory.tried = NO_SLOT, -1
-                return
-            node, unused = None, 0
-            if state.cache is not None:
-                node, unused = state.cache.lookup(head, state.known[head])
-            cached = node.end * state.block_size if node else 0
-            extend = state.known[head] - cached
-            wanted = extend + self._outstanding(state, head) + state.block_size
-            if wanted >= step.room(state.free - unused):
-                missing = int((wanted + step.offset) // state.block_size) + 1 + unused
-                state.refuse(head, NO_RESERVATION, blocks=missing, tokens=extend)
-                memory.full = BATCH_FULL if state.running else 0
-                memory.tried = head
-                return
-            tokens = self._tokens_of(state, step, extend)
-            if tokens <= 0:
-                left = max(0, min(step.input_left, step.chunk_left))
-                state.refuse(head, NO_BUDGET, tokens=extend, tokens_free=left)
-                return
-            state.waiting.take()
-            state.admit(
-                head,
-                tokens,
-                blocks=state.blocks_for(state.known[head]) - (node.end - unused if node else 0),
-                tokens_free=step.chunk_left if self.chunks else step.input_left,
-                cached=cached,
-            )
-            if node is not None:
-                state.cache.adopt(head, node)
-                state.free -= unused
-                state.held[head] = node.end
-            if cached:
-                decision.cached.append((head, cached))
-            decision.admitted.append(head)
-            ends = tokens == extend
-            new_tokens = min(self.asked_tokens(state, head), MOST_NEW_TOKENS)
-            step.add(head, tokens, new_tokens if ends else 0)
-            if not ends:
-                step.chunk_left = 0
-            if step.room(state.free) <= 0:
-                memory.full, memory.tried = BATCH_FULL, -1
-                return
-
-    def _tokens_of(self, state: EngineState, step: Pass, extend: int) -> int:
-        """Prompt tokens that an admitted request gets in this step, 0 if it has to wait."""
-        pages = step.whole_pages(extend)
-        if not self.chunks and step.chosen and pages >= step.input_left:
-            return 0
-        if pages <= step.chunk_left and extend <= state.prefill_token_cap:
-            return extend
-        return self._first_chunk(state, step.chunk_left)
 
     def _take_decodes_along(self, state: EngineState, memory: Memory, decision: Decision) -> None:
         """A mixed step: all decodes, if they fit; they sit out otherwise. No decay."""
@@ -412,7 +237,7 @@ class Sglang(Scheduler):
             return
         state.take(need)
         decision.decodes = True
-        memory.since_tick += 1
+        memory.ratio.skip_tick()
         memory.reopens = True
         first = [r for r, _ in decision.chunks]
         state.running = dict.fromkeys([*first, *state.running])
@@ -421,52 +246,29 @@ class Sglang(Scheduler):
         """For how many steps the chunked request gets as much as now, and nobody else anything."""
         ((_, tokens), *others) = decision.chunks
         alone = not others and not decision.decodes and state.cache is None
-        if not alone or tokens != min(self._chunk_size, state.prefill_token_cap):
+        if not alone or tokens != min(self.chunk_size, state.prefill_token_cap):
             return 1
         pages = -(-tokens // state.block_size) * state.block_size
-        room = state.free * state.block_size - self._reserved(state)
+        room = state.free * state.block_size - self._reserved(state) - state.decoding * self.mixes
         # Each step must leave some memory to promise, or the head is refused for another reason.
         return 1 + max(0, int((room - state.block_size - 1) // pages))
 
-    # -- the order of the queue ----------------------------------------------------------------
-
     def _put_in_order(self, state: EngineState, memory: Memory) -> None:
-        """Sort the queue, which stays as it is sorted; use its prefixes, so that they are kept."""
-        waiting, cache = state.waiting, state.cache
+        """Sort the queue; look its prefixes up now and then, so that they stay in the cache."""
+        cache, waiting, priority = state.cache, state.waiting, state.priority
         by_prefix = self.schedule_policy == "lpm" and cache is not None
         if by_prefix and len(waiting) <= MOST_MATCHED:
-            waiting.put_in_order(sorted(waiting, key=self._prefix_order(state)))
+            sort_by_prefix(state)
             return
+        by_importance = self.enable_priority_scheduling
         if self.schedule_policy == "lof":
-
-            def rank(r: int) -> tuple[int, int]:
-                important = state.priority[r] if self.enable_priority_scheduling else 0
-                return (important, -self.asked_tokens(state, r))
-
-            waiting.put_in_order(sorted(waiting, key=rank))
-        elif self.enable_priority_scheduling and not by_prefix:
-            waiting.put_in_order(sorted(waiting, key=state.priority.__getitem__))
+            waiting.sort(lambda r: (priority[r] * by_importance, -self.asked_tokens(state, r)))
+        elif by_importance and not by_prefix:
+            waiting.sort(priority.__getitem__)
         if cache is not None:
             if memory.passes % REFRESH_PASSES == 0:
-                for request in reversed(list(waiting)[:MOST_MATCHED]):
-                    cache.touch(request, state.known[request])
+                touch_prefixes(state)
             memory.passes += 1
-
-    def _prefix_order(self, state: EngineState) -> Callable[[int], float]:
-        """Longest cached prefix first; last those whose prefix another one may fill first."""
-        cache = state.cache
-        in_queue = RadixTree(cache.token_key)
-        rank: dict[int, float] = {}
-        for request in state.waiting:
-            known = state.known[request]
-            cached = cache.touch(request, known).end * state.block_size
-            rank[request] = -min(cached, known - 1)
-            if cached <= SHORT_PREFIX_TOKENS:
-                if in_queue.walk(request, known).end >= SHORT_PREFIX_TOKENS:
-                    rank[request] = float("inf")
-                else:
-                    in_queue.insert(request, known)
-        return rank.__getitem__
 
     # -- decode --------------------------------------------------------------------------------
 
@@ -495,8 +297,7 @@ class Sglang(Scheduler):
             self._retract(state, decision, next(iter(state.prefilling)), ITSELF)
         written = sum(state.known_tokens(r) - state.prompt[r] for r in order)
         asked = sum(self.asked_tokens(state, r) for r in order)
-        memory.ratio = min(1.0, (written + RETRACT_STEPS * len(order)) / (asked + 1))
-        memory.since_tick = state.tick + 1
+        memory.ratio.retracted(state.tick, running=len(order), written=written, asked=asked)
         memory.full = 0
 
     def _worth(self, state: EngineState) -> Callable[[int], tuple]:
