@@ -136,11 +136,19 @@ def _scale(line_y: np.ndarray, simulated: Sequence[Points]) -> dict:
     values = np.concatenate((line_y, *(points.y for points in simulated)))
     above = values[values > 0]
     if len(above) == len(values) and above.max() > _FAR * above.min():
-        return {"type": "log", "dtick": "D2" if above.max() < 300 * above.min() else 1}
+        return {"type": "log", **_log_ticks(above.min(), above.max())}
     return {"rangemode": "tozero"}
 
 
-def description(words: Mapping[str, str], simulated: Sequence[Points], at: float) -> str:
+def _log_ticks(low: float, high: float) -> dict:
+    """Written out: Plotly shortens 200 to a 2."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    places = [step * 10.0**decade for decade in decades for step in steps]
+    return {"tickvals": places, "ticktext": [f"{place:,g}" for place in places]}
+
+
+def description(words: Mapping[str, str], simulated: Sequence[Points]) -> str:
     """What a screen reader says: the title, and each kind of points with its span."""
     parts = [f"{words['title']}. {words['x']}, {words['y']}."]
     for points in simulated:

@@ -13,7 +13,7 @@ from charts import validation as charts
 from charts.figure import CONFIG
 from charts.numbers import significant
 from charts.validation import Points
-from ui.choose import formula_viewer
+from ui.choose import choose, formula_viewer
 from ui.evidence.records import CASES, Case, all_records, curve_of, gap, how, number
 from ui.language import current_language, t, translator
 from ui.lesson import Figure, figures
@@ -21,18 +21,19 @@ from ui.prose import prose
 from ui.reference import marks
 from ui.theme import current_theme
 from validation.comparison import Record
-from validation.table import COMPARISONS
+from validation.table import COMPARISONS, TOPICS
 
 __all__ = ["theory"]
 
-_INTACT = "intact"
+_INTACT, _ALL = "intact", "all"
+_TOPIC_OF = {one.name: topic for topic, group in TOPICS.items() for one in group}
 _WIDTHS = {  # pixels
-    "formula": 340,
-    "assumption": 200,
+    "formula": 330,
+    "assumption": 195,
     "says": 115,
     "run": 115,
-    "gap": 75,
-    "verdict": 130,
+    "gap": 85,
+    "verdict": 90,
 }
 _COLORS = {"agrees": "green", "apart": "orange", "fails": "red"}
 
@@ -72,25 +73,28 @@ def _counts(found: Mapping[Case, Record]) -> None:
 
 
 def _table(found: Mapping[Case, Record]) -> Case:
-    """The table of all records; the address keeps which row is chosen."""
+    """The records of a topic, or all of them; the address keeps which row is chosen."""
+    topic = choose("topic", (_ALL, *TOPICS), "val.topic", t("val.topic"))
+    rows = [case for case in CASES if topic in (_ALL, _TOPIC_OF[case[0]])]
     with st.container(key="code-row"):
         st.html("<style>.st-key-code-row {display: none}</style>")
         code = st.text_input("row", key="row", bind="query-params", label_visibility="collapsed")
     case = case_of(code or "")
+    case = case if case in rows else rows[0]
 
     def take() -> None:
-        rows = st.session_state[key]["selection"]["rows"]
-        if rows:
-            st.session_state["row"] = code_of(CASES[rows[0]])
+        taken = st.session_state[key]["selection"]["rows"]
+        if taken:
+            st.session_state["row"] = code_of(rows[taken[0]])
 
     # A new key lets the chosen row be the selected one, wherever the choice came from.
-    key = f"val.table.{code_of(case)}"
+    key = f"val.table.{topic}.{code_of(case)}"
     st.dataframe(
-        _frame(current_language(), tuple(found.values())),
+        _frame(current_language(), topic, tuple(found[case] for case in rows)),
         key=key,
         on_select=take,
         selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [CASES.index(case)]}},
+        selection_default={"selection": {"rows": [rows.index(case)]}},
         hide_index=True,
         height=330,
         alt=t("val.table.alt"),
@@ -113,8 +117,8 @@ def code_of(case: Case) -> str:
     return ".".join(filter(None, case))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _frame(language: str, _records: tuple[Record, ...]) -> pd.DataFrame:
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _frame(language: str, topic: str, _records: tuple[Record, ...]) -> pd.DataFrame:
     speak = translator(language)
     rows = [
         (
@@ -223,4 +227,4 @@ def _figure(case: Case, language: str, theme: str) -> tuple[go.Figure, str]:
     figure = charts.beside(
         (line.line_x, line.line_y), points, comparison.at, words, theme, log_x=comparison.log_axis
     )
-    return figure, charts.description(words, points, comparison.at)
+    return figure, charts.description(words, points)
