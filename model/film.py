@@ -217,8 +217,11 @@ class _Cutter:
         slo = self.result.scenario.slo if self.result.scenario else Slo()
         lost = (ttft_violation_s(requests, slo), tpot_violation_s(requests, slo))
         self.lost_ns = [_ns(times) for times in lost]
-        mine = requests["engine_id"] == engine_id
-        found = [np.flatnonzero((times >= 0) & mine) for times in self.lost_ns]
+        places = (requests["engine_id"], requests["decode_engine_id"])
+        found = [
+            np.flatnonzero((times >= 0) & (place == engine_id))
+            for times, place in zip(self.lost_ns, places, strict=True)
+        ]
         time = np.concatenate([times[at] for times, at in zip(self.lost_ns, found, strict=True)])
         row = np.minimum(np.searchsorted(self.end_ns, time, side="right"), max(self.rows - 1, 0))
         which = np.repeat([0, 1], [len(at) for at in found])

@@ -25,6 +25,11 @@ _REQUEST = {
     "recomputed_tokens": 0,
     "cached_tokens": 0,
     "swapped_blocks": 0,
+    "cached_again_tokens": 0,
+    "attempts": 1,
+    "decode_engine_id": 0,
+    "transferred_bytes": 0.0,
+    "transfer_s": np.nan,
 }
 _ITERATION = {
     "engine_id": 0,
@@ -94,7 +99,16 @@ def events(*rows: tuple) -> dict[str, np.ndarray]:
         "tokens_free": numbers,
         "blocks_needed": numbers,
         "engine_id": np.zeros(len(filled), dtype=np.int64),
+        "time_s": np.zeros(len(filled)),
     }
+
+
+def after_arrivals(log: dict[str, np.ndarray], queue: dict[str, np.ndarray]) -> dict:
+    """The events behind one arrival of every request."""
+    n = len(queue["arrival_s"])
+    arrivals = events(*(("arrive", 0, request) for request in range(n)))
+    arrivals["time_s"] = queue["arrival_s"]
+    return {name: np.concatenate((arrivals[name], column)) for name, column in log.items()}
 
 
 def slo(ttft_s: float, tpot_s: float) -> SimpleNamespace:

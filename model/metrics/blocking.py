@@ -48,7 +48,7 @@ def head_of_line_blocked(
         if not len(at):
             continue
         smallest = _smallest_waiting(
-            requests, sizes, requests["engine_id"] == engine, iterations["start_s"][rows[at]]
+            requests, sizes, _queued_s(log, len(sizes)), iterations["start_s"][rows[at]]
         )
         free = kv_blocks - iterations["blocks_used"][rows[at]] - watermark_blocks
         fits = (np.ceil(smallest / block_size) <= free) & (smallest <= budget[at])
@@ -125,16 +125,23 @@ def _refused_iterations(log: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
     return need, budget
 
 
+def _queued_s(log: Columns, n: int) -> np.ndarray:
+    """When each request joined this engine's queue, after however many tries; nan: never."""
+    arrived = log["event"] == EVENT["arrive"]
+    times = np.full(n, np.nan)
+    times[log["request"][arrived]] = log["time_s"][arrived]
+    return times
+
+
 def _smallest_waiting(
-    requests: Columns, sizes: np.ndarray, mine: np.ndarray, at_s: np.ndarray
+    requests: Columns, sizes: np.ndarray, queued_s: np.ndarray, at_s: np.ndarray
 ) -> np.ndarray:
     """Smallest size among the requests that wait at each moment and have never run; inf: none."""
-    entered = mine & np.isfinite(requests["arrival_s"]) & (requests["status"] != REJECTED)
-    rows = np.flatnonzero(entered)
+    rows = np.flatnonzero(np.isfinite(queued_s) & (requests["status"] != REJECTED))
     ran_s, end_s = requests["first_scheduled_s"][rows], requests["end_s"][rows]
     left_s = np.where(np.isnan(ran_s), end_s, ran_s)
     left_s = np.where(np.isnan(left_s), np.inf, left_s)
-    arrival_s = requests["arrival_s"][rows]
+    arrival_s = queued_s[rows]
     size = sizes[rows].tolist()
     moments = np.concatenate((arrival_s, left_s))
     order = np.argsort(moments, kind="stable").tolist()

@@ -201,7 +201,9 @@ def _usage(result: SimulationResult, window: Window, n_engines: int) -> Numbers:
     policy = scenario.policy if scenario else None
     batch = mean_batch(iterations, window, n_engines)
     held = kv_use(iterations, result.kv_blocks, window, n_engines)
+    # Where blocks are shared, or hold what is on its way, those who run do not read them all.
     shared = getattr(policy, "enable_prefix_caching", False)
+    shared = shared or (scenario is not None and scenario.cluster.prefill_engines > 0)
     mfu = mbu = _NAN
     if scenario and scenario.model_entry and scenario.device:
         mfu, mbu = utilization(

@@ -14,7 +14,7 @@ from model.schedulers import POLICIES
 from model.simulator import simulate
 from model.state import STATUS
 from model.workload import Arrivals, Lengths, Stream, Workload
-from tests.hand_made import answered, events, iterations, requests
+from tests.hand_made import after_arrivals, answered, events, iterations, requests
 
 # Ten blocks of 16. Request 0 (160 tokens) is refused; 1 (16 tokens) comes at 2 and runs at 4.
 QUEUE = requests(
@@ -29,6 +29,7 @@ FULL = iterations(
 
 def blocked(log, run=FULL, queue=QUEUE, **options) -> list[bool]:
     options = {"kv_blocks": 10, "block_size": 16} | options
+    log = after_arrivals(log, queue)
     return metrics.head_of_line_blocked(run, log, queue, **options).tolist()
 
 
