@@ -73,7 +73,7 @@ def test_unknown_codes_in_a_link_are_left_out(open_app, code):
 
 
 @pytest.mark.parametrize(
-    "row", ["padding_lognormal", "swap.one_way", "ttft_mean.decodes", "wait_by_size.guessed", "tpot"]
+    "row", ["padding_lognormal", "swap.one_way", "ttft_mean.decodes", "wait_by_size.guessed"]
 )
 def test_every_kind_of_case_is_drawn(open_app, row):
     app = opened(open_app, row=row)
