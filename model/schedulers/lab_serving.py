@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from model.schedulers.lab_victims import VICTIMS, evict
+from model.schedulers.lab_victims import VICTIMS, Served, evict
 
 if TYPE_CHECKING:
     from model.schedulers.base import Decision
     from model.schedulers.lab import Lab
     from model.schedulers.lab_budget import TokenBudget
     from model.state import EngineState
-
-
-class Served(NamedTuple):
-    """What this iteration has given a running request."""
-
-    start: int  # tokens computed before
-    tokens: int
-    blocks: int
-    decodes: bool
 
 
 def serve(policy: Lab, state: EngineState, decision: Decision, budget: TokenBudget) -> int:
@@ -89,7 +80,7 @@ def _serve_in_order(
         if plan.tokens == 0:
             continue
         while plan.blocks > state.free:
-            victim = VICTIMS[policy.victim](state, plan.blocks - state.free)
+            victim = VICTIMS[policy.victim](state, plan.blocks - state.free, served)
             _take_back(state, budget, victim, served.pop(victim, None))
             evict(policy, state, decision, victim, policy.victim, request)
             victims += 1

@@ -1,14 +1,15 @@
 """Whom the lab preempts when blocks run out, and how.
 
 A victim rule names one of the running requests, the one that asks included, given how many blocks
-are missing. A mode says whether the victim is computed again or moved to host memory.
+are missing and what this iteration has given to whom. A mode says whether the victim is computed
+again or moved to host memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from model.events import REASON
 
@@ -17,36 +18,48 @@ if TYPE_CHECKING:
     from model.schedulers.lab import Lab
     from model.state import EngineState
 
-Victim = Callable[["EngineState", int], int]
+
+class Served(NamedTuple):
+    """What this iteration has given a running request."""
+
+    start: int  # tokens computed before
+    tokens: int
+    blocks: int
+    decodes: bool
+
+
+Victim = Callable[["EngineState", int, Mapping[int, Served]], int]
 
 
 def _outputs(state: EngineState, request: int) -> int:
     return state.known_tokens(request) - state.prompt[request]
 
 
-def _latest_admitted(state: EngineState, missing: int) -> int:
+def _latest_admitted(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:
     """The tail of the running list."""
     return next(reversed(state.running))
 
 
-def _lowest_priority(state: EngineState, missing: int) -> int:
+def _lowest_priority(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:
     """The largest (priority, arrival)."""
     return max(state.running, key=lambda r: state.rank(r)[:2])
 
 
-def _fewest_outputs(state: EngineState, missing: int) -> int:
+def _fewest_outputs(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:
     """Fewest outputs so far; of equals the longest prompt, then the latest admitted."""
     return min(reversed(state.running), key=lambda r: (_outputs(state, r), -state.prompt[r]))
 
 
-def _just_large_enough(state: EngineState, missing: int) -> int:
+def _just_large_enough(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:
     """The smallest that frees what is missing, else the largest; of equals the latest admitted."""
     held = {r: state.blocks_held(r) for r in reversed(state.running)}
+    for request, given in served.items():
+        held[request] += given.blocks if given.decodes else 0  # a chunk's blocks count already
     enough = [r for r in held if held[r] >= missing]
     return min(enough, key=held.get) if enough else max(held, key=held.get)
 
 
-def _most_remaining(state: EngineState, missing: int) -> int:
+def _most_remaining(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:
     """Most outputs still to come, as predicted; of equals the latest admitted."""
     return max(
         reversed(state.running), key=lambda r: state.predicted_output[r] - _outputs(state, r)

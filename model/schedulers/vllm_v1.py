@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 from model import checks
 from model.events import REASON
 from model.prefix_cache import PrefixCache, content_keys
+from model.schedulers.admission import vllm_refusal
 from model.schedulers.base import (
     MOST_TOKENS,
     UNBOUNDED,
     Decision,
+    Refused,
     Scheduler,
     register,
     watermark_blocks,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from model.requests import Requests
     from model.state import EngineState
 
+MOST_QUEUED = 1_000_000
 NO_BLOCKS, NO_BUDGET, NO_SLOT = REASON["no_blocks"], REASON["no_budget"], REASON["no_slot"]
 AFTER_PREEMPTION = REASON["after_preemption"]
 
@@ -39,10 +42,14 @@ class VllmV1(Scheduler):
     `long_prefill_token_threshold` caps a prefill chunk while more than one request is present;
     `scheduler_reserve_full_isl` admits a request only if its whole known prompt fits now;
     `watermark` is the share of blocks that an admission leaves free while something else runs.
+    The server refuses with `max_num_queued_reqs` requests in flight, or once the prompts in prefill
+    add up to `max_num_queued_tokens` (None: no limit; HTTP 503).
     """
 
     name: ClassVar[str] = "vllm-v1"
-    source: ClassVar[str] = "vLLM 0.33.0, recorded schedules; watermark modelled from source"
+    source: ClassVar[str] = (
+        "vLLM 0.33.0, recorded schedules; watermark and queue limits modelled from source"
+    )
 
     max_num_batched_tokens: int = 2048
     enable_chunked_prefill: bool = True
@@ -51,6 +58,8 @@ class VllmV1(Scheduler):
     watermark: float = 0.0
     enable_prefix_caching: bool = False
     queue_order: str = "fcfs"
+    max_num_queued_reqs: int | None = None
+    max_num_queued_tokens: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +75,12 @@ class VllmV1(Scheduler):
             checks.flag(field, getattr(self, field))
         checks.number("watermark", self.watermark, 0.0, 0.99)
         checks.choice("queue_order", self.queue_order, ("fcfs", "priority"))
+        for field, most in (
+            ("max_num_queued_reqs", MOST_QUEUED),
+            ("max_num_queued_tokens", MOST_TOKENS),
+        ):
+            if getattr(self, field) is not None:
+                checks.whole_number(field, getattr(self, field), 0, most)
 
     def new_queue(self, rank: Callable[[int], tuple]) -> FcfsQueue | PriorityQueue:
         return PriorityQueue(rank) if self.queue_order == "priority" else FcfsQueue()
@@ -85,6 +100,9 @@ class VllmV1(Scheduler):
             return reason
         too_long = state.prompt[request] > self.max_num_batched_tokens
         return REASON["exceeds_budget"] if too_long else 0
+
+    def refusal(self, state: EngineState, request: int) -> Refused | None:
+        return vllm_refusal(state, self.max_num_queued_reqs, self.max_num_queued_tokens)
 
     def decide(self, state: EngineState, decision: Decision) -> None:
         cap = state.prefill_token_cap

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tests.reference.common import Recording, drive
+from tests.reference.lab import Lab
 from tests.reference.orca import Orca
 from tests.reference.sarathi import Sarathi
 from tests.reference.sglang import Sglang
@@ -24,6 +25,7 @@ ENGINES = {
     "vllm-v0": VllmV0,
     "vllm-v1": VllmV1,
     "sglang": Sglang,
+    "lab": Lab,
 }
 
 

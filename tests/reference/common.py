@@ -126,6 +126,10 @@ class Engine:
 
     empty_decision_is_a_row = False
     """Whether a decision that only takes requests away is an iteration of its own."""
+    iteration_time: Mapping = {}
+    """That part of ``config.json``; ``drive`` sets it, for rules that look ahead."""
+    now_s = 0.0
+    """The time of the decision."""
 
     def __init__(self, scheduler: Mapping):
         self.scheduler = scheduler
@@ -141,6 +145,10 @@ class Engine:
 
     def idle(self) -> None:
         """Nobody is in the engine; it sleeps until the next arrival."""
+
+    def starts_at(self, time_s: float) -> float:
+        """When the next iteration may start, if not before ``time_s``."""
+        return time_s
 
     def never_fits(self, request: Request) -> bool:
         """Whether even an empty engine could not finish it. The last output is never cached."""
@@ -188,8 +196,10 @@ def drive(
     ignored: list[str] = []
     cancelled: list[Request] = []
     now = 0.0
+    engine.iteration_time = iteration_time
 
     for _ in range(max_decisions):
+        now = engine.now_s = engine.starts_at(now)
         # 1. Arrivals, then cancellations, then the decision.
         while not_arrived and not_arrived[0].arrival_s <= now + TOLERANCE_S:
             request = not_arrived.pop(0)

@@ -53,6 +53,8 @@ CODES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "preemption_mode": "preempt",
             "reserve": "reserve",
             "finished_rows": "rows",
+            "max_num_queued_reqs": "queuedreqs",
+            "max_num_queued_tokens": "queuedtokens",
             "prediction_sigma": "predsigma",
             "ageing_tokens_per_s": "ageing",
             "fcfs_after_s": "fcfsafter",
