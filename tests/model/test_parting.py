@@ -119,6 +119,34 @@ def test_a_request_that_only_one_side_rejects():
     assert only(found.other.acts).kind == "admit"
 
 
+def lab(**settings):
+    small = {"block_size": 4, "kv_blocks": 6, "max_num_seqs": 3, "max_num_batched_tokens": 18}
+    clock = {"base_s": 1.0, "per_scheduled_token_s": 0.0}
+    return simulate_model(
+        {"policy": "lab", "scheduler": small | settings, "iteration_time": clock}, W
+    )
+
+
+def test_the_order_within_a_decision_is_no_difference_but_the_victim_that_follows_is():
+    """All three prompts fit 18 tokens and six blocks, and join together in either order."""
+    found = parting(lab(), lab(queue_order="sjf"))
+    # 0: all prompts, 1: all decode, 2: A's third block is not there, and the last admitted goes:
+    # C where the order is that of arrival, A itself where the shortest has been first.
+    assert (found.iteration, found.kind) == (2, "preempt")
+    victims = [
+        [(act.requests, act.reason) for act in side.acts if act.kind == "preempt"]
+        for side in (found.one, found.other)
+    ]
+    assert victims == [[((C,), "latest_admitted")], [((A,), "itself")]]
+
+
+def test_the_same_decision_at_another_time_is_a_difference_of_time():
+    found = parting(lab(), lab(quantum_s=0.7))
+    assert (found.iteration, found.kind, found.one.acts) == (1, "time", ())
+    assert (found.one.start_s, found.other.start_s) == (1.0, pytest.approx(1.4))
+    assert found.time_s == 1.0
+
+
 def test_padding_is_a_difference_although_everybody_gets_the_same():
     found = parting(run("static"), run("static", finished_rows="padded"))
     # The prompts of 7 and 6 are padded to 7.
