@@ -6,6 +6,7 @@ import streamlit as st
 
 from formulas import get
 from model.errors import LabError
+from model.iteration_time import Roofline
 from ui import hardware as lesson_of
 from ui import hardware_pictures as pictures
 from ui import hardware_tables as tables
@@ -94,6 +95,8 @@ def binding(case, devices) -> None:
         st.info(t("hw.no_model"), icon=":material/tune:")
         return
     st.markdown(says("causes"))
+    if not isinstance(scenario.clock, Roofline):
+        st.info(t("hw.other_clock"), icon=":material/timer:")
     runs = lesson_of.causes_under(scenario, devices)
     if not runs:
         return

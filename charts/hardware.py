@@ -271,7 +271,7 @@ def gains(
     )
     for value, color, dash, key in (
         (reference, sheet.color["muted"], "dot", "hw.gain.reference"),
-        (printed, sheet.color["violated"], "longdash", "hw.gain.printed"),
+        (printed, sheet.color["violated"], "dash", "hw.gain.printed"),
     ):
         sheet.traces.append(
             {

@@ -18,6 +18,7 @@ from ui.language import error_markdown, t
 from ui.pictures import Key, key_of
 from ui.prose import prose
 from ui.scenario import dynamic_batch, input_tokens, output_tokens, static_batch
+from ui.throughput import engine_name
 from ui.units import significant
 from validation.hardware import elsewhere, kv_border, on, spots
 from validation.hardware_causes import Causes, causes
@@ -88,8 +89,7 @@ def case_line(case: Case) -> str:
     """The case in one line, and that the panel has it."""
     return t(
         "hw.case",
-        model=model_name(case),
-        gpus=case.engine.tensor_parallel,
+        engine=engine_name(case.engine),
         static=case.static_batch,
         dynamic=case.dynamic_batch,
         prompt=f"{case.prompt_tokens:,}",

@@ -109,6 +109,24 @@ def test_devices_without_room_are_named(open_app):
     assert "| H20 |" in said(app)
 
 
+def test_a_clock_that_knows_no_device_is_replaced_and_that_is_said(open_app):
+    app = opened(open_app, part="causes", x="clock-textbook", v="2")
+    assert "knows no device" in app.main.info[0].value
+    assert "| H20 |" in said(app)
+
+
+def test_too_little_memory_for_the_batch_is_said(open_app):
+    app = opened(open_app, part="delta", devices="rtx-4090")
+    captions = " ".join(caption.value for caption in app.main.caption)
+    assert "RTX 4090: the KV memory holds fewer" in captions
+
+
+def test_experts_move_the_simulated_border(open_app):
+    params = {"model": "qwen3-30b-a3b", "gpus": "2", "v": "2", "devices": "h20"}
+    words = said(opened(open_app, part="batch", **params))
+    assert "| A100 80G SXM | 153 | 153 | 95.6 | **877** | never | **–** |" in words
+
+
 def test_the_panels_batch_is_used(open_app):
     small = said(opened(open_app, part="delta", bs="16", bd="37", v="2"))
     assert "+63.7" in small

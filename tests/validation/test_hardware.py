@@ -40,6 +40,13 @@ def test_context_moves_the_critical_batch_or_takes_it_away():
     assert heavy.in_context is None  # each request reads 819,200 bytes for every token
 
 
+def test_experts_move_the_border():
+    """A large batch reads all 30.53 billion parameters and computes with 3.35 billion."""
+    engine = Engine(model="qwen3-30b-a3b", tensor_parallel=2)
+    found = critical(Case(16, 37, 512, 200, engine=engine))
+    assert found.run == pytest.approx(found.achieved * 30.53 / 3.35, rel=0.02)
+
+
 def test_a_model_that_does_not_fit_has_no_run():
     found = critical(Case(engine=Engine(model="llama-3-70b")))
     assert (found.run, found.run_in_context, found.memory_holds) == (None, None, None)
