@@ -36,6 +36,7 @@ PAGE = "policies"
 LOOKS = ("table", "curves", "pair", "luck")
 HARDER = ("conversation", "preemption-storm")
 EASY = 0.9
+NOBODY = "-"
 
 
 def says(section: str, **values: object) -> str:
@@ -49,22 +50,16 @@ def share(one: Run) -> str:
 # -- who takes part --------------------------------------------------------------------------------
 
 
-def codes(name: str) -> tuple[str, ...]:
-    """Contestants that the address names under a parameter, which a learner never sees."""
+def codes(name: str) -> tuple[str, ...] | None:
+    """Contestants that the address names under a parameter; None where it names none."""
     with st.container(key=f"code-{name}"):
         st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
         text = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
-    return known((text or "").split(","))
+    return () if text == NOBODY else known((text or "").split(",")) or None
 
 
 def first(panel: str) -> tuple[str, ...]:
     return known((*FIRST, panel))
-
-
-def chosen(panel: str) -> tuple[str, ...]:
-    """The ids of those who take part: from the address, or those of the beginning."""
-    here = codes("policies")
-    return here if len(here) >= FEWEST else first(panel)
 
 
 def choice_of_policies(ids: tuple[str, ...], panel: str) -> None:
@@ -73,8 +68,8 @@ def choice_of_policies(ids: tuple[str, ...], panel: str) -> None:
 
     def take() -> None:
         picked = known(st.session_state["choice.policies"])
-        is_first = picked == first(panel) or len(picked) < FEWEST
-        st.session_state["policies"] = "" if is_first else ",".join(picked)
+        text = ",".join(picked) or NOBODY
+        st.session_state["policies"] = "" if picked == first(panel) else text
 
     st.multiselect(
         t("pol.who"),
@@ -160,7 +155,7 @@ def curves(runs: Sequence[Run], panel: Scenario) -> None:
 
 def pair(runs: Sequence[Run], panel: Scenario) -> None:
     by_id = {one.id: one for one in runs}
-    here = [name for name in codes("pair") if name in by_id]
+    here = [name for name in codes("pair") or () if name in by_id]
     here = here if len(here) == 2 else interesting(runs, panel)
     for place, name in enumerate(here):
         st.session_state[f"choice.pair.{place}"] = name
@@ -306,12 +301,15 @@ def your_turn() -> None:
 
 @st.fragment
 def lesson(panel: Scenario) -> None:
-    ids = chosen(panel.policy.name)
-    slo = panel.slo
+    named, slo = codes("policies"), panel.slo
+    ids = first(panel.policy.name) if named is None else named
+    asked = ids if len(ids) >= FEWEST else first(panel.policy.name)
+    if f"prediction.{PAGE}" in st.session_state:
+        asked = tuple(contestants())  # who was guessed may no longer take part
     guess = predict(
         PAGE,
         says("ask", ttft=" ".join(setting(slo.ttft_s)), tpot=" ".join(setting(slo.tpot_s))),
-        [(name, label(contestants()[name])) for name in ids],
+        [(name, label(contestants()[name])) for name in asked],
     )
     if guess is None:
         return

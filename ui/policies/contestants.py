@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from model.schedulers import POLICIES
 from ui.engine import simulated
 from ui.language import catalogue, current_language, error_markdown
 from ui.panel import session
-from ui.panel.choices import draft, with_basic, with_setting
+from ui.panel.choices import draft
 from ui.parameter_words import value_word
 
 __all__ = [
@@ -113,13 +113,16 @@ def under(contestant: Contestant) -> Scenario:
     checks.choice("policy", contestant.policy, POLICIES)
     choices = session.current_choices()
     base = session.base_of(choices)
-    choices = with_basic(choices, base, "policy", contestant.policy)
-    for name, value in contestant.settings:
-        setting = draft(choices, base).setting_at(f"policy.{name}")
-        if setting is None:
-            raise LabError("parameter_unknown", path=f"{contestant.policy}.{name}")
-        choices = with_setting(choices, base, setting.code, value)
+    choices = replace(choices, policy=contestant.policy)
     found = draft(choices, base)
+    if contestant.settings:
+        expert = dict(choices.expert)
+        for name, value in contestant.settings:
+            setting = found.setting_at(f"policy.{name}")
+            if setting is None:
+                raise LabError("parameter_unknown", path=f"{contestant.policy}.{name}")
+            expert[setting.code] = value
+        found = draft(replace(choices, expert=tuple(sorted(expert.items()))), base)
     if found.error is not None:
         raise found.error
     return found.scenario
