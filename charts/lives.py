@@ -25,11 +25,17 @@ STATES = (
     "paused",  # in the batch, but without a token: others were served
     "preempted",  # back in the queue
     "swapped",  # its KV is in host memory
+    "handed",  # its KV waits at the prefill engine, or travels to the decode engine
 )
 
 _SAME_MOMENT_S = 1e-9
-_WAITS = {"arrive": "waiting", "preempt": "preempted", "swap_out": "swapped"}
-_JOINS = ("admit", "resume", "swap_in")
+_WAITS = {
+    "arrive": "waiting",
+    "preempt": "preempted",
+    "swap_out": "swapped",
+    "hand_over": "handed",
+}
+_JOINS = ("admit", "resume", "swap_in", "transfer_end")
 _ENDS = ("finish", "reject", "cancel")
 _CODES = np.array([EVENT[name] for name in (*_WAITS, *_JOINS, *_ENDS)])
 

@@ -54,6 +54,7 @@ _BARS = (
     _Bar("late", "late", ".", _THIN),
     _Bar("preempted", "waiting", "|", _THIN),
     _Bar("swapped", "swap", "-", _THIN),
+    _Bar("handed", "swap", "+", _THIN),
     _Bar("paused", "free", "\\", _FULL),
     _Bar("prefill", "prefill", "/", _FULL),
     _Bar("recompute", "recompute", "x", _FULL),
