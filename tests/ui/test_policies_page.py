@@ -252,3 +252,28 @@ def test_the_exercise_knows_the_usual_mistakes(open_app):
     app.number_input(key=field).set_value(now.answer)
     next(b for b in app.main.button if b.label == check).click().run()
     assert app.main.success
+
+
+# -- requests from a file --------------------------------------------------------------------------
+
+TRACE = b"""request_id,arrival_s,prompt_tokens,output_tokens,request_class
+r*1*,0,900,40,<b>x</b>
+two,0,3000,20,[x](javascript:alert(1))
+three,0.1,40,60,<b>x</b>
+"""
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_trace_is_compared_like_any_other_workload(open_app, look):
+    app = open_app(page="simulator", view="files")
+    app.file_uploader(key="trace.upload").upload("mine.csv", TRACE, "text/csv").run()
+    app.button(key="trace.use").click().run()
+    app.switch_page("app_pages/policies.py")
+    app.session_state["look"] = look
+    app.run()
+    app.button(key="prediction.policies.0").click().run()
+    assert not app.exception
+    assert not app.error
+    assert "<b>x</b>" not in page_html(app)
+    if look == "luck":
+        assert "from a file" in app.main.info[0].value
