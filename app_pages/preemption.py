@@ -8,38 +8,21 @@ from model.errors import LabError
 from ui import preemption as lesson_of
 from ui import preemption_pictures as pictures
 from ui import preemption_tables as tables
-from ui.choose import choose, formula_viewer
+from ui.choose import choose
 from ui.language import error_markdown, t
 from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
 from ui.pages import file_of
-from ui.preemption import PAGE, says, seconds
+from ui.preemption import PAGE, limits, says, seconds, viewer
+from ui.preemption_checkpoint import checkpoint
 from ui.prose import prose
 from ui.scenario import current_scenario
 from ui.units import significant
-from validation.preemption import Costs, borders, ratio, values
-from validation.preemption_victims import EXAMPLES, Running, bill, decode_s, victims
+from validation.preemption import Costs, borders, ratio, riding, values
+from validation.preemption_victims import EXAMPLES, bill, decode_s, victims
 from validation.throughput import Engine, engine_of
 
 PARTS = ("cost", "which", "expected", "victim", "checkpoint", "exercise")
-FORMULAS = {
-    "cost": ("F25d", "F23a", "F24a", "F25c", "F25p"),
-    "which": ("F25a", "F25", "F25b", "F25e", "F25f"),
-    "expected": ("F23c", "F23b", "F23q"),
-    "victim": ("F25g", "F25h", "F23"),
-    "checkpoint": ("F40", "F40a", "F40b", "F40c", "F33e"),
-}
 GUESSES = ("recompute", "swap_short", "swap_long", "never")
-TRIALS = (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-DROP_RATE = 0.001
-
-
-def viewer(part: str, costs: Costs, **numbers: float) -> None:
-    given = {**values(costs), **numbers}
-    formula_viewer("pre", part, FORMULAS[part], given, lesson_of.where(costs))
-
-
-def limits(part: str) -> None:
-    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
 
 
 # -- cost ------------------------------------------------------------------------------------------
@@ -91,8 +74,21 @@ def cost(engine: Engine) -> None:
     else:
         st.markdown(says("eviction", n=f"{simulated[0].context_tokens + 1:,}"))
         st.markdown(tables.evictions_table(*simulated))
+    free = riding(costs)
+    st.markdown(
+        says(
+            "ride" if free.tokens else "ride-none",
+            batch=free.batch,
+            context=f"{free.context_tokens:,}",
+            free=f"{free.tokens:,}",
+            n=f"{costs.context_tokens:,}",
+            iterations=f"{free.iterations:,}",
+            iteration=seconds(free.iteration_s),
+            wait=seconds(free.wait_s),
+        )
+    )
     limits("cost")
-    viewer("cost", costs)
+    viewer("cost", costs, t_c=free.compute_s, t_m=free.memory_s)
 
 
 # -- which models ----------------------------------------------------------------------------------
@@ -250,91 +246,6 @@ def billed(running, chosen, need: int, costs: Costs, iteration_s: float) -> None
         )
     )
     st.markdown(tables.rules_table(running, chosen, need, costs, iteration_s))
-
-
-# -- checkpoint ------------------------------------------------------------------------------------
-
-
-def checkpoint(engine: Engine) -> None:
-    st.markdown(says("checkpoint"))
-    columns = st.columns([4, 4, 6], gap="medium")
-    deadline_ms = columns[0].slider(
-        t("pre.slider.deadline"), 1, 100, 10, 1, key="deadline", format="%d ms", bind="query-params"
-    )
-    context = columns[1].select_slider(
-        t("pre.slider.context"), lesson_of.CONTEXTS, 32_000, key="ckpt", bind="query-params"
-    )
-    with columns[2]:
-        block = choose("pblock", lesson_of.BLOCKS, "pre.block", t("pre.block"))
-    costs = Costs(engine, context_tokens=int(context), block_size=int(block), link_share=None)
-    given = {**values(costs), "t_dead": deadline_ms / 1e3}
-    given["beta_link"] = given["beta_h"]
-    given["X"] = 32 / decode_s(engine, (Running("", int(context), 0, 0, 1, 1),) * 32)
-    fits, full, tail, rate = (
-        get(name).evaluate(given) for name in ("F40", "F40a", "F40b", "F40c")
-    )
-    host = catalogue.device(engine.hardware)
-    shown = significant(host.host_link_effective_bytes_per_s / 1e9)
-    memory = significant(given["m_kv"] / 1e9)
-    figures(
-        (
-            Figure(t("pre.figure.fits", ms=deadline_ms), f"{int(fits):,}",
-                   more=t("pre.figure.fits.more", link=shown)),
-            Figure(t("pre.figure.full"), seconds(full), more=f"{memory} GB"),
-            Figure(t("pre.figure.tail"), seconds(tail), more=t("pre.figure.tail.more")),
-            Figure(t("pre.figure.rate"), significant(rate / 1e6), "MB/s",
-                   t("pre.figure.rate.more", x=f"{round(given['X']):,}")),
-        )
-    )  # fmt: skip
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
-    with left:
-        pictures.checkpoint_picture(engine, int(block), deadline_ms / 1e3)
-    with right:
-        st.markdown(
-            says(
-                "incremental",
-                n=f"{context:,}",
-                ms=deadline_ms,
-                share=significant(100 * min(fits / context, 1)),
-                tail=seconds(tail),
-                memory=memory,
-            )
-        )
-    st.markdown(says("links", ms=deadline_ms))
-    st.markdown(tables.tokens_table(deadline_ms / 1e3))
-    numbers = statistics()
-    for column, name in zip(st.columns(3, gap="medium"), ("A16", "A17", "A18"), strict=True):
-        with column:
-            tables.claim_card(name)
-    limits("checkpoint")
-    viewer("checkpoint", costs, **{name: given[name] for name in ("t_dead", "beta_link", "X")},
-           **numbers)  # fmt: skip
-
-
-def statistics() -> dict[str, float]:
-    """How many interruptions without a failure it takes; returns the values of F33e."""
-    st.subheader(prose(PAGE, "statistics").title, anchor=False)
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
-    with right:
-        trials = st.select_slider(
-            t("pre.slider.trials"), TRIALS, 1000, key="trials", bind="query-params"
-        )
-        confidence = choose("sure", ("95", "99"), "pre.sure", t("pre.sure"))
-        given = {"alpha_sig": 1 - int(confidence) / 100, "n_smp": float(trials)}
-        bound = get("F33e").evaluate(given)
-        needed = get("F33e").solve_for("n_smp", {**given, "p_up": DROP_RATE}).value
-        st.markdown(
-            says(
-                "statistics",
-                trials=f"{trials:,}",
-                sure=confidence,
-                bound=significant(100 * bound),
-                needed=f"{round(needed):,}",
-            )
-        )
-    with left:
-        pictures.bound_picture(int(trials), given["alpha_sig"], DROP_RATE)
-    return given
 
 
 # -- exercise --------------------------------------------------------------------------------------

@@ -9,13 +9,14 @@ import streamlit as st
 from model import catalogue
 from model.errors import LabError
 from model.scenario import Scenario
-from ui.choose import choose
+from ui.choose import choose, formula_viewer
 from ui.engine import simulated
 from ui.language import t
 from ui.prose import prose
 from ui.throughput import apply_style, engine_name
 from ui.units import duration, significant
-from validation.preemption import Chances, Costs, Eviction, chances, evictions, values
+from validation.preemption import Costs, values
+from validation.preemption_runs import Chances, Eviction, chances, evictions
 from validation.throughput import Engine, engine_of
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "apply_style",
     "costs_now",
     "engine_name",
+    "limits",
     "link_now",
     "measured_percent",
     "observed",
@@ -33,6 +35,7 @@ __all__ = [
     "seconds",
     "signed",
     "simulated_evictions",
+    "viewer",
     "where",
 ]
 
@@ -45,9 +48,29 @@ WAYS = ("2", "1")
 SHARED = ("1", "2", "4", "8")
 
 
+FORMULAS = {
+    "cost": ("F25d", "F23a", "F24a", "F25c", "F25p", "F21"),
+    "which": ("F25a", "F25", "F25b", "F25e", "F25f"),
+    "expected": ("F23c", "F23b", "F23q"),
+    "victim": ("F25g", "F25h", "F23"),
+    "checkpoint": ("F40", "F40a", "F40b", "F40c", "F33e"),
+}
+
+
 def says(section: str, **numbers: object) -> str:
     """A section of the lesson's prose with its numbers."""
     return prose(PAGE, section).text.format(**numbers)
+
+
+def viewer(part: str, costs: Costs, **numbers: float) -> None:
+    """The formulas of a part with the values of its costs, and those that it adds."""
+    given = {**values(costs), **numbers}
+    formula_viewer("pre", part, FORMULAS[part], given, where(costs))
+
+
+def limits(part: str) -> None:
+    """Where the formulas of a part end."""
+    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
 
 
 def seconds(value: float) -> str:
@@ -148,7 +171,10 @@ def where(costs: Costs) -> dict[str, str]:
         "beta_pcie": t("pre.where.text"),
         "eta_c": t("pre.where.clock"),
     }
+    if catalogue.model(costs.engine.model).kv_kind == "mla":
+        found["delta_copy"] = t("pre.where.latent")
     found |= dict.fromkeys(("s_p", "s_g"), t("pre.where.split"))
+    found |= dict.fromkeys(("t_c", "t_m"), t("pre.where.ride"))
     found |= dict.fromkeys(("P", "g"), t("thr.where.device", name=device))
     found |= dict.fromkeys(
         ("Psi", "Psi_a", "n_L", "d", "d_a", "kappa", "b_kv"), t("thr.where.model", name=model)

@@ -16,7 +16,8 @@ from ui.preemption import seconds
 from ui.preemption_tables import LINKS, link_bytes_per_s, link_name
 from ui.theme import current_theme
 from ui.units import significant
-from validation.preemption import Chances, Costs, Eviction, borders, curves, ratio, values
+from validation.preemption import Costs, borders, curves, ratio, values
+from validation.preemption_runs import Chances, Eviction
 from validation.throughput import Engine
 
 __all__ = [

@@ -12,7 +12,8 @@ from ui.language import current_language, t
 from ui.preemption import seconds, signed
 from ui.reference import marks
 from ui.units import significant
-from validation.preemption import CASES, Borders, Costs, Eviction
+from validation.preemption import CASES, Borders, Costs
+from validation.preemption_runs import Eviction
 from validation.preemption_victims import RULES, Bill, Running, bill, blocks_of, victims
 
 __all__ = [

@@ -1,17 +1,13 @@
-"""Recompute and swap by formula (F23–F25) beside one eviction and a whole run in the simulator.
+"""What recomputing and swapping a preempted request cost, and which is quicker: F21, F23–F25.
 
-The formulas know fixed costs, small copies and any link; the simulator's clock knows whole blocks
-and iterations. One eviction is played under vLLM V0, once each way: a request that arrived last
-loses its memory to another one, and comes back when that has ended.
-
-Public: :class:`Costs`, :func:`values`, :func:`borders`, :func:`curves`, :func:`evictions`,
-:func:`ratio`, :class:`Chances`, :func:`chances`.
+Public: :class:`Costs`, :func:`values`, :func:`borders`, :func:`curves`, :func:`ratio`,
+:func:`riding`, :func:`decoding`, :func:`vector`. Simulations of the same: :mod:`.preemption_runs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -20,29 +16,23 @@ import formulas
 from formulas.topics.preemption import crossovers
 from model import catalogue, kv_cache
 from model.catalogue import DTYPE_BYTES
-from model.events import EVENT
-from model.requests import Requests
-from model.result import SimulationResult
-from model.scenario import Memory, Scenario, TraceReference
-from model.schedulers import POLICIES
-from model.simulator import simulate
-from validation.throughput import Engine
+from validation.throughput import UNBOUND, Engine, parameters_read
 
 __all__ = [
     "CASES",
     "PRINTED_LINK_BYTES_PER_S",
     "Borders",
-    "Chances",
     "Costs",
     "Curves",
-    "Eviction",
+    "Riding",
     "borders",
     "case_of",
-    "chances",
     "curves",
-    "evictions",
+    "decoding",
     "ratio",
+    "riding",
     "values",
+    "vector",
 ]
 
 PRINTED_LINK_BYTES_PER_S = 64e9
@@ -52,7 +42,6 @@ CASES = ("swap_always", "fixed", "window", "long")
 
 _BLOCK = 16
 _LONGEST = 262_144
-_FEW = 8  # tokens that are decoded after the eviction
 _TEACHING = Engine()
 
 
@@ -104,7 +93,8 @@ def values(costs: Costs) -> Mapping[str, float]:
         "w": float(costs.copies),
         "F_s": costs.swap_fixed_s,
         "F_r": costs.recompute_fixed_s,
-        "delta_copy": costs.copy_s,
+        # F24a counts two pieces a layer; a latent cache is one.
+        "delta_copy": costs.copy_s / (2 if model.kv_kind == "mla" else 1),
         "bs": float(costs.block_size),
     }
     found["m_kv"] = found["kappa"] * n
@@ -187,16 +177,17 @@ def curves(costs: Costs) -> Curves:
     speed = given["g"] * given["P"] * given["eta_c"]
     return Curves(
         context=n,
-        recompute_s=_vector("F23a", given),
-        swap_s=_vector("F24a", given),
-        printed_recompute_s=_vector("F23p", printed) / speed,
-        printed_swap_s=_vector("F24p", printed),
+        recompute_s=vector("F23a", given),
+        swap_s=vector("F24a", given),
+        printed_recompute_s=vector("F23p", printed) / speed,
+        printed_swap_s=vector("F24p", printed),
         block_size=sizes,
-        swap_over_blocks_s=_vector("F24a", {**values(costs), "bs": sizes}),
+        swap_over_blocks_s=vector("F24a", {**values(costs), "bs": sizes}),
     )
 
 
-def _vector(formula_id: str, given: Mapping[str, object]) -> np.ndarray:
+def vector(formula_id: str, given: Mapping[str, object]) -> np.ndarray:
+    """A formula over arrays."""
     names = tuple(entry.id for entry in formulas.get(formula_id).inputs)
     return np.asarray(_function(formula_id, names)(*(given[name] for name in names)), dtype=float)
 
@@ -206,187 +197,63 @@ def _function(formula_id: str, names: tuple[str, ...]):
     return formulas.get(formula_id).lambdify(*names)
 
 
-# -- one eviction in the simulator -----------------------------------------------------------------
+# -- riding along ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
-    """One preempted request, by formula and simulated; seconds.
+class Riding:
+    """Prompt tokens that cost a batch of decodes no time (F21), and what they make of a context.
 
-    ``formula_s`` has no fixed cost and no small copies, and the device's own link, as the
-    simulator has. ``event_s`` is what the simulator's event says, ``iterations_s`` what the
-    iterations that recompute or copy really take. ``end_s`` is when the request ends.
-    ``reasons`` are keys of what tells ``iterations_s`` and ``formula_s`` apart.
+    ``compute_s`` and ``memory_s`` are the two sides of the iteration without them. Attention of
+    the recomputed tokens is left out, as in F21.
     """
 
-    mode: str
+    batch: int
     context_tokens: int
-    blocks: int
-    formula_s: float
-    event_s: float
-    iterations_s: float
-    end_s: float
-    undisturbed_end_s: float
-    reasons: tuple[str, ...]
+    compute_s: float
+    memory_s: float
+    tokens: int
+    iterations: int
+    iteration_s: float
 
     @property
-    def difference(self) -> float:
-        """Simulated over formula, less 1."""
-        return self.iterations_s / self.formula_s - 1
+    def wait_s(self) -> float:
+        """Until the whole context is back."""
+        return self.iterations * self.iteration_s
 
 
-@lru_cache(maxsize=64)
-def evictions(costs: Costs) -> tuple[Eviction, Eviction]:
-    """A request of about this context evicted under vLLM V0: recomputed, and swapped.
-
-    The context is cut to what the model's limit and the KV memory hold. Raises LabError where the
-    weights leave no KV memory.
-    """
-    return _eviction(costs, "recompute"), _eviction(costs, "swap")
-
-
-def _eviction(costs: Costs, mode: str) -> Eviction:
-    run, calm = _run(costs, mode, tight=True), _run(costs, mode, tight=False)
-    events, iterations = run.events, run.iterations
-    leaves = EVENT["swap_out" if mode == "swap" else "preempt"]
-    (row,) = np.flatnonzero(events["event"] == leaves)
-    tokens, blocks = int(events["tokens"][row]), int(events["blocks_needed"][row])
-    cost = run.scenario.cost()
-    durations = iterations["end_s"] - iterations["start_s"]
-    if mode == "swap":
-        # V0 writes the tokens at stake into either kind of event; a swap moves whole blocks.
-        plain = cost.seconds(
-            iterations["tokens"], iterations["attention_pairs"], iterations["kv_tokens_read"]
-        )
-        moves = iterations["swapped_blocks"] > 0
-        taken = float((durations - plain)[moves].sum())
-        formula_id, reasons = "F24", ("whole_blocks",)
-    else:
-        moves = iterations["recompute_tokens"] > 0
-        taken = float(durations[moves].sum())
-        formula_id, reasons = "F23a", _reasons(cost, iterations, moves)
-    bare = replace(costs, link_share=None, gpus_per_link=1, copies=2)
-    given = {**values(bare), "n": float(tokens), "F_s": 0.0, "F_r": 0.0}
-    return Eviction(
-        mode=mode,
-        context_tokens=tokens,
-        blocks=blocks,
-        formula_s=formulas.get(formula_id).evaluate(given),
-        event_s=float(events["swap_s" if mode == "swap" else "recompute_s"][row]),
-        iterations_s=taken,
-        end_s=float(run.requests["end_s"][1]),
-        undisturbed_end_s=float(calm.requests["end_s"][1]),
-        reasons=reasons,
-    )
-
-
-def _reasons(cost, iterations, rows: np.ndarray) -> tuple[str, ...]:
-    compute, memory, _ = cost.parts(
-        iterations["tokens"][rows],
-        iterations["attention_pairs"][rows],
-        iterations["kv_tokens_read"][rows],
-    )
-    weights = ("weights",) if np.any(np.asarray(memory) > np.asarray(compute)) else ()
-    return (*weights, "alone", "next_token")
-
-
-def _longest_context(engine: Engine) -> int:
-    """Tokens that the request may have before its eviction."""
+def decoding(engine: Engine, batch: int, context_tokens: float) -> dict[str, float]:
+    """The values of F5a for a batch of decodes, and those of F2e."""
     model, device = catalogue.model(engine.model), catalogue.device(engine.hardware)
-    memory = replace(engine.memory, block_size=_BLOCK)
-    pool = kv_cache.kv_capacity(model, device, memory, engine.tensor_parallel)
-    return min(model.max_context_tokens - 2 * _FEW, pool.tokens - 10 * _BLOCK)
+    return {
+        **values(Costs(engine)),
+        "B": float(batch),
+        "ctx": float(context_tokens),
+        "b_w": float(DTYPE_BYTES[engine.memory.weight_dtype]),
+        "beta": float(device.hbm_bytes_per_s),
+        "eta_m": engine.clock.memory_efficiency,
+        "E_x": float(model.experts),
+        "k_x": float(model.experts_per_token),
+        "t_0": engine.clock.fixed_s,
+    }
 
 
-def _run(costs: Costs, mode: str, *, tight: bool) -> SimulationResult:
-    """Two requests: the second is evicted once its context is long, if memory is ``tight``."""
+def riding(costs: Costs, batch: int = 32, context_tokens: int = 1500) -> Riding:
+    """The context recomputed in what decodes leave free; no iterations where nothing is free."""
     engine = costs.engine
-    grown = _BLOCK + 1  # the other request has then taken one block more than it came with
-    context = max(min(costs.context_tokens, _longest_context(engine)), 4 * _BLOCK)
-    prompts = np.array([_BLOCK, context - grown])
-    outputs = np.array([grown + _FEW, grown + 2 * _FEW])
-    requests = Requests.from_columns(
-        arrival_s=np.array([0.0, 1e-6]), prompt_tokens=prompts, output_tokens=outputs
-    )
-    fits = int((-(-(prompts + grown) // _BLOCK)).sum())
-    blocks = fits if tight else fits + 4
-    policy = POLICIES["vllm-v0"](
-        max_num_seqs=2,
-        max_num_batched_tokens=int((prompts + outputs).sum()),
-        preemption_mode=mode,
-        watermark=1.5 / blocks,  # one block: the evicted one stays out until the other has ended
-    )
-    memory = replace(
-        Memory(),
-        weight_dtype=engine.memory.weight_dtype,
-        kv_dtype=engine.memory.kv_dtype,
-        kv_blocks=blocks,
-        block_size=_BLOCK,
-        num_cpu_blocks=blocks,
-        max_model_len=int((prompts + outputs).max()),
-    )
-    scenario = Scenario(
-        TraceReference("preemption", "0" * 64, 2),
-        policy,
-        clock=engine.clock,
-        model=engine.model,
-        hardware=engine.hardware,
-        tensor_parallel=engine.tensor_parallel,
-        memory=memory,
-    )
-    return simulate(scenario, requests)
-
-
-# -- how often it happens --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Chances:
-    """Preemptions of a run.
-
-    ``once`` is the share of admitted requests that were preempted at all, ``again`` the chance of
-    an attempt (an admission or a return) to end in a preemption. ``at_least[k]`` is the share
-    preempted more than k times. Work is F23's of the contexts that were really lost, in FLOP.
-    """
-
-    requests: int
-    hit: int
-    preemptions: int
-    once: float
-    again: float
-    at_least: tuple[float, ...]
-    context_tokens: float
-    one_flop: float
-    measured_flop: float
-    once_flop: float
-    again_flop: float
-
-
-def chances(run: SimulationResult, engine: Engine) -> Chances | None:
-    """Chances and work of a run, beside F23b and F23c; None if it preempted nobody."""
-    events = run.events
-    lost = np.isin(events["event"], [EVENT["preempt"], EVENT["swap_out"]])
-    attempts = np.isin(events["event"], [EVENT["admit"], EVENT["resume"], EVENT["swap_in"]])
-    if not lost.any():
-        return None
-    admitted = int((events["event"] == EVENT["admit"]).sum())
-    times = np.bincount(events["request"][lost], minlength=len(run.requests["request_id"]))
-    tokens = events["tokens"][lost].astype(float)
-    given = values(Costs(engine))
-    work = _vector("F23", {**given, "n": tokens})
-    once = int((times > 0).sum()) / admitted
-    again = int(lost.sum()) / int(attempts.sum())
-    one = formulas.get("F23").evaluate({**given, "n": float(tokens.mean())})
-    return Chances(
-        requests=admitted,
-        hit=int((times > 0).sum()),
-        preemptions=int(lost.sum()),
-        once=once,
-        again=again,
-        at_least=tuple(float((times > k).sum() / admitted) for k in range(int(times.max()))),
-        context_tokens=float(tokens.mean()),
-        one_flop=one,
-        measured_flop=float(work.sum()) / admitted,
-        once_flop=formulas.get("F23b").evaluate({"p": once, "C_rec": one}),
-        again_flop=formulas.get("F23c").evaluate({"p": again, "C_rec": one}),
+    given = {**decoding(engine, batch, context_tokens), "t_0": 0.0}
+    decode = formulas.get("F5a")
+    moved = {**given, "Psi_a": float(parameters_read(given, float(batch)))}
+    compute_s = decode.evaluate({**given, "beta": UNBOUND})
+    memory_s = decode.evaluate({**moved, "P": UNBOUND})
+    free = formulas.get("F21").evaluate({**given, "t_c": compute_s, "t_m": memory_s})
+    tokens = max(int(free), 0)
+    return Riding(
+        batch=batch,
+        context_tokens=context_tokens,
+        compute_s=compute_s,
+        memory_s=memory_s,
+        tokens=tokens,
+        iterations=-(-costs.context_tokens // tokens) if tokens else 0,
+        iteration_s=max(compute_s, memory_s) + engine.clock.fixed_s,
     )

@@ -15,10 +15,9 @@ from functools import lru_cache
 from types import MappingProxyType
 
 import formulas
-from model import catalogue
-from model.catalogue import DTYPE_BYTES
 from model.kv_cache import blocks_for_tokens
-from validation.preemption import Costs, values
+from validation import throughput
+from validation.preemption import Costs, decoding, values
 from validation.throughput import Engine
 
 __all__ = [
@@ -154,16 +153,8 @@ def _block_seconds_per_flop(request: Running, costs: Costs, decode_s: float) -> 
 @lru_cache(maxsize=256)
 def decode_s(engine: Engine, running: tuple[Running, ...]) -> float:
     """F5a: seconds of an iteration in which all of them decode."""
-    device = catalogue.device(engine.hardware)
-    given = values(Costs(engine)) | {
-        "B": float(len(running)),
-        "ctx": sum(r.context_tokens for r in running) / len(running),
-        "b_w": float(DTYPE_BYTES[engine.memory.weight_dtype]),
-        "beta": float(device.hbm_bytes_per_s),
-        "eta_m": engine.clock.memory_efficiency,
-        "t_0": engine.clock.fixed_s,
-    }
-    return formulas.get("F5a").evaluate(given)
+    mean = sum(request.context_tokens for request in running) / len(running)
+    return float(throughput.decode_s(decoding(engine, len(running), mean), len(running)))
 
 
 EXAMPLES: tuple[tuple[Running, ...], ...] = (

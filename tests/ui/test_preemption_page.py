@@ -150,3 +150,9 @@ def test_no_memory_for_a_simulation_leaves_the_formulas(open_app):
     app = opened(open_app, preset="preemption-storm", n="128000")
     assert numbers(app)[2:]
     assert "▶" in words(app)
+
+
+def test_what_rides_along_is_said(open_app):
+    said = words(opened(open_app, preset="customer-service"))
+    assert "99 prompt tokens an iteration" in said
+    assert "in 21 iterations" in said
