@@ -19,7 +19,7 @@ def color_of(sheet: Sheet, color: str | int) -> str:
     return SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]
 
 
-def log_axis(low: float, high: float, **more: object) -> dict:
+def log_axis(low: float, high: float) -> dict:
     """Range and ticks of a logarithmic axis: powers of ten and what lies between, unprefixed."""
     found = [base * 10.0**power for power in range(-3, 7) for base in (1, 2, 5)]
     values = [value for value in found if low <= value <= high]
@@ -31,7 +31,6 @@ def log_axis(low: float, high: float, **more: object) -> dict:
         "tickvals": values,
         "ticktext": [f"{value:,g}" for value in values],
         "fixedrange": True,
-        **more,
     }
 
 
@@ -40,9 +39,9 @@ def titled(text: str) -> dict:
     return {"text": text, "font": {"size": 13}, "standoff": 6}
 
 
-def side_legend(sheet: Sheet, **more: object) -> None:
+def side_legend(sheet: Sheet) -> None:
     """A legend to the right of the plot, one entry a line."""
-    sheet.legend(0, 1, orientation="v", x=1.01, xanchor="left", yanchor="top", **more)
+    sheet.legend(0, 1, orientation="v", x=1.01, xanchor="left", yanchor="top")
 
 
 def dots(x: Sequence, y: Sequence) -> dict:

@@ -246,12 +246,16 @@ def border_numbers(case: Case) -> dict[str, str]:
 
 
 def prediction_numbers(case: Case, before: str, after: str) -> Mapping[str, str]:
-    """Milliseconds of the case's iterations on two devices, and the ratios of the devices."""
-    one, other = (spots(on_device(case, device)) for device in (before, after))
+    """Milliseconds on two devices: of the prefill, of one decode, and of B_d decodes together."""
     found = {}
-    for name, place in (("prefill", 0), ("single", 1), ("full", -1)):
-        found[f"{name}_before"] = significant(1e3 * one[place].seconds)
-        found[f"{name}_after"] = significant(1e3 * other[place].seconds)
+    for moment, device in (("before", before), ("after", after)):
+        seconds = {(s.kind, s.batch): s.seconds for s in spots(on_device(case, device))}
+        for name, key in (
+            ("prefill", ("prefill", 1)),
+            ("single", ("decode", 1)),
+            ("full", ("decode", case.dynamic_batch)),
+        ):
+            found[f"{name}_{moment}"] = significant(1e3 * seconds[key])
     return found
 
 

@@ -44,6 +44,13 @@ def test_the_h20_decodes_faster_and_prefills_slower(open_app):
     assert "**7.04 ms** instead of 11.9" in words
 
 
+def test_the_dynamic_batch_may_be_the_smaller_one(open_app):
+    words = said(opened(open_app, bs="64", bd="8", v="2"))
+    assert "with 8 requests it takes" in words
+    assert "| Decode, B = 64 | " in words
+    assert "and 12.2 on the A100" in words  # the domain's table: 12.2 ms at B = 8
+
+
 def test_the_sources_are_shown(open_app):
     words = said(opened(open_app))
     assert "gitcode cann/ops-cv #997" in words
