@@ -308,7 +308,9 @@ def _parting(one: _Run, other: _Run, iteration: int) -> Parting:
             found.get(request) or _standing(run, iteration, request)
             for run, found in zip((one, other), treated, strict=True)
         ]
-        if (pair[0].kind, pair[0].tokens) != (pair[1].kind, pair[1].tokens):
+        # An engine without iterations may reject all that is still to come before its first one.
+        has_come = all(act.kind != "away" for act in pair)
+        if has_come and (pair[0].kind, pair[0].tokens) != (pair[1].kind, pair[1].tokens):
             acts[0][request], acts[1][request] = pair
     sides = [
         _side(run, iteration, tuple(_grouped(list(own.values()))))

@@ -147,6 +147,16 @@ def test_the_same_decision_at_another_time_is_a_difference_of_time():
     assert found.time_s == 1.0
 
 
+def test_who_has_not_come_yet_on_one_side_is_not_compared():
+    """Without chunks nobody fits a budget of 3: all are rejected before the first iteration."""
+    rows = [request_row("A", 0, 8, 2), request_row("B", 50, 8, 2)]
+    settings = {"max_num_batched_tokens": 3}
+    whole = run("vllm-v1", rows, enable_chunked_prefill=False, **settings)
+    found = parting(whole, run("vllm-v1", rows, **settings))
+    assert (found.iteration, found.time_s, found.kind) == (0, 0.0, "reject")
+    assert only(found.one.acts).requests == only(found.other.acts).requests == (A,)
+
+
 def test_padding_is_a_difference_although_everybody_gets_the_same():
     found = parting(run("static"), run("static", finished_rows="padded"))
     # The prompts of 7 and 6 are padded to 7.
