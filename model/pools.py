@@ -44,8 +44,16 @@ class Outbox:
             return False
         state = self._state
         del state.running[request]
+        held = state.held[request]
         state.log.add(
-            state.clock_s, EVENT["hand_over"], state.iteration - 1, request, 0, state.held[request]
+            state.clock_s,
+            EVENT["hand_over"],
+            state.iteration - 1,
+            request,
+            0,
+            held,
+            state.free,
+            state.prompt[request],
         )
         self.kept.add(request)
         self.ended.append((state.clock_s, request))

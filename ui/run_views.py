@@ -100,7 +100,12 @@ def _compared_films(scenario: Scenario, policy: str) -> None:
 def _one_film(scenario: Scenario) -> None:
     engine_id = 0
     if scenario.n_engines > 1:
-        engine_id = st.select_slider(t("film.engine"), range(scenario.n_engines), key="film.engine")
+        engine_id = st.select_slider(
+            t("film.engine"),
+            range(scenario.n_engines),
+            format_func=lambda number: _engine_word(scenario, number),
+            key="film.engine",
+        )
     view = show(
         simulated(scenario),
         key="film",
@@ -114,6 +119,14 @@ def _one_film(scenario: Scenario) -> None:
     )
     with st.popover(t("film.link"), icon=":material/link:"):
         st.code(_link(view), language=None, wrap_lines=True)
+
+
+def _engine_word(scenario: Scenario, number: int) -> str:
+    """An engine by its number, counted from 1, and what it does where that differs."""
+    prefill = scenario.cluster.prefill_engines
+    if not prefill:
+        return str(number + 1)
+    return t("film.engine.prefill" if number < prefill else "film.engine.decode", n=number + 1)
 
 
 def _link(view: View) -> str:

@@ -1,7 +1,7 @@
 // Why? Every decision of an iteration as a headline and sentences, with the numbers of its event.
 // The words are templates of the language; this file only chooses which apply and fills them in.
 
-const TRANSFERS = ["kv_sent", "transfer_start", "transfer_end", "hand_over"]; // between pools
+const TRANSFERS = ["kv_sent", "transfer_start", "transfer_end"]; // between pools, before a decision
 const EACH = 2; // of a kind, this many are told one by one; the rest in a line
 
 /**
@@ -53,6 +53,7 @@ class Teller {
     this.refusal();
     for (const i of film.missesIn(row)) this.miss(i);
     for (const event of of("first_token")) this.firstToken(event);
+    for (const event of of("hand_over")) this.transfer(event);
     for (const event of of("finish")) this.finish(event);
     this.arrivals(of("arrive"));
     return this.found;
