@@ -82,6 +82,7 @@ class _Walk:
         self._back, self._front = 0, -1
         policy = result.scenario.policy if result.scenario else None
         self._rank = None
+        self._preempted_go_last = getattr(policy, "preempted_go_last", False)
         if getattr(policy, "queue_order", "fcfs") == "priority":
             columns = result.requests
             ids = np.array([str(name) for name in columns["request_id"]])
@@ -163,7 +164,7 @@ class _Walk:
     def _wait(self, request: int, row: int, time: int, preempted: int) -> None:
         if self._rank is not None:
             key = self._rank[request]
-        elif preempted:
+        elif preempted and not self._preempted_go_last:
             key, self._front = self._front, self._front - 1
         else:
             key, self._back = self._back, self._back + 1

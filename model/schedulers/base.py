@@ -101,6 +101,7 @@ class Scheduler:
     name: ClassVar[str]
     source: ClassVar[str]  # what it reproduces, and how that was checked
     reserves: ClassVar[bool] = False  # a request holds the same blocks from admission to its end
+    preempted_go_last: ClassVar[bool] = False  # not to the front of the waiting queue
     needs_free_block: ClassVar[bool] = False  # a decode asks for a free block even if it has room
     keeps_finished_rows: ClassVar[bool] = (
         False  # a finished row is computed on until the batch ends

@@ -60,6 +60,7 @@ class Sglang(Scheduler):
 
     name: ClassVar[str] = "sglang"
     source: ClassVar[str] = "SGLang 0.5.23, modelled from source"
+    preempted_go_last: ClassVar[bool] = True
 
     chunked_prefill_size: int = 8192
     max_prefill_tokens: int = 16384

@@ -11,6 +11,7 @@ import pytest
 
 import formulas
 from model.events import EVENT, REASON
+from model.film_stays import stays
 from model.iteration_time import Linear
 from model.kv_cache import Memory
 from model.radix_cache import RadixCache, RadixTree
@@ -527,3 +528,13 @@ def test_chunks_beside_a_promise_are_as_with_single_steps():
         fast = run(requests, policy, kv_blocks=kv_blocks)
         assert_bit_equal(fast, run(requests, policy, kv_blocks=kv_blocks, fast_forward=False))
         assert fast.stats["decisions"] < 20
+
+
+def test_a_film_shows_retracted_requests_at_the_back_of_the_queue():
+    """b and a are retracted while d, which came before, waits for the whole memory."""
+    requests = YOUNGEST | {"d": (8, 5, 30)}
+    result = played(requests, kv_blocks=40, **GREEDY)
+    waits, _ = stays(result, 0, len(result.iterations["start_s"]), keeps_finished_rows=False)
+    names = [result.inputs.request_id[i] for i in waits["request"]]
+    place = dict(zip(names, waits["key"].tolist(), strict=True))  # the last wait of each
+    assert place["d"] < place["b"] < place["a"]

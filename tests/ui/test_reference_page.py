@@ -212,7 +212,7 @@ def test_without_recordings_the_last_count_is_shown(tmp_path):
     assert all(isinstance(row, Evidence) and row.iterations > 0 for row in _last())
 
 
-@pytest.mark.parametrize("policy", ["static", "orca", "vllm-v0", "vllm-v1", "sarathi"])
+@pytest.mark.parametrize("policy", ["static", "orca", "vllm-v0", "vllm-v1", "sarathi", "sglang"])
 def test_what_is_modelled_from_source_is_said(policy):
     says_so = "modelled from source" in POLICIES[policy].source
     for language in LANGUAGES:
