@@ -262,6 +262,7 @@ class _Cutter:
             "holds": "life" if reserves else "prompt" if whole_prompt else "tokens",
             "slots": policy.max_num_seqs if policy else 0,
             "budget": budget,
+            "quantum_ns": round(getattr(policy, "quantum_s", 0.0) * 1e9),
             "kv_blocks": result.kv_blocks,
             "block_size": result.block_size,
             "watermark": watermark,

@@ -83,8 +83,12 @@ class _Walk:
         policy = result.scenario.policy if result.scenario else None
         self._rank = None
         self._preempted_go_last = getattr(policy, "preempted_go_last", False)
-        if getattr(policy, "queue_order", "fcfs") == "priority":
-            columns = result.requests
+        columns = result.requests
+        if getattr(policy, "queue_order", "fcfs") == "sjf":
+            sizes = policy.sizes(columns, result.scenario.seed)
+            order = np.lexsort((columns["arrival_s"], sizes))
+            self._rank = np.argsort(order).tolist()
+        elif getattr(policy, "queue_order", "fcfs") == "priority":
             ids = np.array([str(name) for name in columns["request_id"]])
             order = np.lexsort((ids, columns["arrival_s"], columns["priority"]))
             self._rank = np.argsort(order).tolist()

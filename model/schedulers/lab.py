@@ -162,6 +162,12 @@ class Lab(Scheduler):
     def predicted_outputs(self, output_tokens: np.ndarray, seed: int) -> list[float]:
         return lab_order.predicted_outputs(output_tokens, self.prediction_sigma, seed)
 
+    def sizes(self, columns: Mapping[str, np.ndarray], seed: int) -> np.ndarray:
+        """The ranks of shortest first (tokens) of the requests with these columns."""
+        predicted = np.array(self.predicted_outputs(columns["output_tokens"], seed))
+        aged = self.ageing_tokens_per_s * columns["arrival_s"]
+        return columns["prompt_tokens"] + predicted + aged
+
     def blocks_for_life(self, state: EngineState, request: int) -> int:
         if self.reserves:
             return state.blocks_for(state.last_token[request])

@@ -35,7 +35,7 @@ from model.iteration_time import Linear, Textbook
 from model.requests import Requests
 from model.result import SimulationResult
 from model.scenario import Memory, Scenario, TraceReference
-from model.schedulers import Orca, Sarathi, Scheduler, Static, VllmV0, VllmV1
+from model.schedulers import Lab, Orca, Sarathi, Scheduler, Static, VllmV0, VllmV1
 from model.simulator import simulate
 from model.state import CANCELLED, FINISHED
 from model.workload import Arrivals, Lengths, Stream, Workload
@@ -64,6 +64,11 @@ POLICIES = {
         max_num_seqs=64, max_num_batched_tokens=512, queue_order="priority"
     ),
     "sarathi": Sarathi(max_num_seqs=64, chunk_size=512),
+    "lab": Lab(max_num_seqs=64, max_num_batched_tokens=512, queue_order="sjf"),
+    "lab, apart": Lab(max_num_seqs=64, max_num_batched_tokens=LONGEST, prefill="apart"),
+    "lab, swap": Lab(max_num_seqs=64, preemption_mode="swap", victim="fewest_outputs"),
+    "lab, on ticks": Lab(max_num_seqs=64, max_num_batched_tokens=512, quantum_s=0.01),
+    "lab, reserving": Lab(max_num_seqs=64, preemption_mode="never"),
 }
 EACH_POLICY = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
 
@@ -226,11 +231,12 @@ def test_eight_thousand_tokens_of_a_whole_batch_are_one_stretch(batch):
     "policy",
     [
         VllmV1(max_num_batched_tokens=128),
+        Lab(max_num_batched_tokens=128, quantum_s=0.01),
         Sarathi(chunk_size=128),
         VllmV0(max_num_batched_tokens=128, enable_chunked_prefill=True, max_num_seqs=64),
         VllmV1(long_prefill_token_threshold=128),
     ],
-    ids=["vllm-v1", "sarathi", "vllm-v0, chunked", "vllm-v1, threshold"],
+    ids=["vllm-v1", "lab, on ticks", "sarathi", "vllm-v0, chunked", "vllm-v1, threshold"],
 )
 def test_a_long_prompt_is_one_run_of_chunks(policy):
     """Alone: admission with the first chunk, the equal ones, the last one, the decodes.

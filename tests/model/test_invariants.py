@@ -24,10 +24,12 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from model.result import STATUS, SimulationResult
 from tests.adapter import request_row, rows_of, simulate_model
 from tests.cases import POLICIES, Case, cases, profile
+from tests.lab_cases import lab_cases
 from tests.reference.common import blocks_for
 from tests.reference.orca import power_of_two_at_least
 
@@ -93,6 +95,13 @@ POLICY_TABLE: dict[tuple[str, ...], dict[str, No | Weaker]] = {
     ("sglang", "unchunked"): {"I3": No("the first prompt of a step may have any length")},
     ("sglang", "radix cache"): {"I2": SHARED_BLOCKS, "I6": FOUND_AGAIN},
     ("sglang", "not fcfs"): {"I8": No("serves by cached prefix, answer or importance")},
+    ("lab",): {},
+    ("lab", "apart"): {
+        "I3": Weaker("the budget is one of prompts; decodes have iterations of their own"),
+    },
+    ("lab", "ticks"): {"I7": No("iterations start only at multiples of the quantum")},
+    ("lab", "shortest"): {"I8": No("serves by predicted length, not by arrival")},
+    ("lab", "priority"): {"I8": BY_IMPORTANCE},
 }
 
 
@@ -107,6 +116,9 @@ def options_of(case: Case) -> set[str]:
         "prefix cache": scheduler.get("enable_prefix_caching", False),
         "unchunked": scheduler.get("chunked_prefill_size", 1) < 0,
         "radix cache": not scheduler.get("disable_radix_cache", False),
+        "apart": scheduler.get("prefill") == "apart",
+        "ticks": scheduler.get("quantum_s", 0.0) > 0,
+        "shortest": scheduler.get("queue_order") == "sjf",
         "not fcfs": scheduler.get("schedule_policy", "fcfs") != "fcfs"
         or scheduler.get("enable_priority_scheduling", False),
     }
@@ -137,6 +149,8 @@ class Track:
     emitted: int = 0
     admitted_known: int = 0
     """Known tokens at the last admission: Sarathi and V0 take their blocks at once."""
+    returned: int = 0
+    """The same at the last return from host memory: the lab takes them at once only then."""
     processed: int = 0
     cached: int = 0
     preempted: int = 0
@@ -158,6 +172,9 @@ def reserved_tokens(case: Case, track: Track) -> int:
             "pow2": track.prompt + power_of_two_at_least(track.output),
             "oracle": track.prompt + track.output,
         }[scheduler.get("reserve", "max")]
+    if case.policy == "lab":
+        reserves = scheduler.get("preemption_mode") == "never"
+        return track.prompt + track.output if reserves else max(track.computed, track.returned)
     if case.policy in ("vllm-v1", "sglang"):
         return track.computed
     return max(track.computed, track.admitted_known)
@@ -198,6 +215,7 @@ def replay(case: Case, rows: list[dict]) -> tuple[dict[str, Track], list[State]]
         for name in row["swapped_in"]:
             assert tracks[name].state == "swapped", (row, name)
             tracks[name].state = "running"
+            tracks[name].returned = tracks[name].known
         for name, tokens in row["scheduled"].items():
             track = tracks[name]
             assert tokens >= 1
@@ -206,7 +224,7 @@ def replay(case: Case, rows: list[dict]) -> tuple[dict[str, Track], list[State]]
                 track.state = "running"
                 track.computed = row["cached"].get(name, 0)
                 track.cached += track.computed
-                track.admitted_known = track.known
+                track.admitted_known, track.returned = track.known, 0
             track.computed += tokens
             track.processed += tokens
             assert track.computed <= track.known, (row, name)
@@ -342,6 +360,8 @@ def never_idle(run: Run, weaker: bool) -> None:
         assert idle_from <= idle_to
         if idle_from < idle_to:
             for arrival_s, end_s in ends_s:
+                if end_s == arrival_s:
+                    continue  # refused on arrival: it was never in the engine
                 assert not (arrival_s < idle_to and end_s > idle_from), (idle_from, idle_to)
 
 
@@ -370,22 +390,27 @@ CHECKS = {
 
 # ------------------------------------------------------------------ the tests
 
-PREEMPTING = ("sarathi", "vllm-v0", "vllm-v1", "sglang")
+PREEMPTING = ("sarathi", "vllm-v0", "vllm-v1", "sglang", "lab")
+EVERY_POLICY = (*POLICIES, "lab")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+def some_cases(policy: str, **settings) -> st.SearchStrategy[Case]:
+    return lab_cases(**settings) if policy == "lab" else cases(policy, **settings)
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY)
 @pytest.mark.parametrize("tight", [True, False], ids=["tight", "roomy"])
 def test_invariants(policy, tight):
     disturbed = 0
 
     @profile(100)
-    @given(cases(policy, tight=tight, rejects=False))
+    @given(some_cases(policy, tight=tight, rejects=False))
     def hold(case: Case) -> None:
         nonlocal disturbed
         run = check(case)
         if any(row["preempted"] or row["swapped_out"] for row in run.rows):
-            # V0 also evicts for a place in the batch, however large the memory.
-            assert tight or (policy == "vllm-v0" and "priority" in options_of(case))
+            # V0 and the lab also evict for a place in the batch, however large the memory.
+            assert tight or (policy in ("vllm-v0", "lab") and "priority" in options_of(case))
             disturbed += 1
 
     hold()
@@ -393,12 +418,12 @@ def test_invariants(policy, tight):
         assert (disturbed > 0) == (policy in PREEMPTING)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", EVERY_POLICY)
 def test_all_blocks_come_back(policy):
     """I1 at the end: when everybody has left, a newcomer can take the whole memory."""
 
     @profile(40)
-    @given(cases(policy, rejects=False))
+    @given(some_cases(policy, rejects=False))
     def hold(case: Case) -> None:
         scheduler = dict(case.config["scheduler"])
         total = scheduler["kv_blocks"]
@@ -413,7 +438,11 @@ def test_all_blocks_come_back(policy):
         if policy == "sglang":  # a page and a token stay free, and the answer's block besides
             prompt = (total - 1) * scheduler["block_size"] - output - 1
             available = blocks_for(prompt, scheduler["block_size"])
-        if not scheduler.get("enable_chunked_prefill", True):
+        if policy == "lab":
+            scheduler["admission"] = "open"
+            prompt -= scheduler["preemption_mode"] == "never"  # outputs are reserved, too
+        whole = scheduler.get("prefill") in ("apart", "whole")
+        if whole or not scheduler.get("enable_chunked_prefill", True):
             scheduler["max_num_batched_tokens"] = prompt + 8
         late = request_row("late", 1e4, prompt, output)
         run = run_case(Case(case.config | {"scheduler": scheduler}, [*case.requests, late]))
@@ -564,6 +593,29 @@ def test_sarathi_waits_for_ever_for_its_watermark():
     run = small("sarathi", rows, kv_blocks=25, watermark=0.2, chunk_size=40)
     assert run.tracks["a"].emitted == 20
     assert_broken("I7", run)
+
+
+def test_the_labs_prompts_apart_leave_decodes_without_a_budget():
+    rows = [request_row(name, 0, 1, 3) for name in "abc"]
+    assert_broken("I3", small("lab", rows, prefill="apart", max_num_batched_tokens=2))
+
+
+def test_a_quantum_leaves_the_engine_idle_between_iterations():
+    run = small("lab", [request_row("a", 0, 3, 4)], quantum_s=1.5)
+    assert [row["start_s"] for row in run.rows] == [0.0, 1.5, 3.0, 4.5]
+    assert isinstance(exceptions_of(run.case)["I7"], No)
+    with pytest.raises(AssertionError):
+        never_idle(run, False)
+
+
+@pytest.mark.parametrize("order", ["sjf", "priority"])
+def test_the_labs_orders_are_not_first_come_first_served(order):
+    rows = [
+        request_row("a", 0, 3, 4),
+        request_row("b", 1, 9, 2, priority=1),
+        request_row("c", 1, 3, 2),
+    ]
+    assert_broken_order(small("lab", rows, max_num_seqs=1, queue_order=order))
 
 
 def test_every_exception_is_one_of_a_check():

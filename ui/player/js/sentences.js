@@ -117,7 +117,9 @@ class Teller {
     if (!row) return;
     const gap = film.startNs[row] - film.endNs[row - 1];
     if (gap <= 0) return;
-    this.add("idle", "free", -1, { gap }, this.body(["idle.body", { gap }]));
+    const quantum = film.header.quantum_ns ?? 0;
+    this.add("idle", "free", -1, { gap },
+      this.body([gap < quantum ? "idle.tick" : "idle.body", { gap, quantum }]));
   }
 
   eviction(event) {
