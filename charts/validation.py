@@ -100,6 +100,7 @@ def _mark(sheet: Sheet, points: Points) -> None:
             "y": points.y,
             "name": points.name,
             "mode": "markers",
+            "cliponaxis": False,
             "marker": {
                 "size": size,
                 "symbol": symbol,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -27,7 +28,8 @@ __all__ = ["theory"]
 
 _INTACT, _ALL = "intact", "all"
 _TOPIC_OF = {one.name: topic for topic, group in TOPICS.items() for one in group}
-_WIDTHS = {  # pixels
+_ROW, _TALLEST = 35, 330  # pixels
+_WIDTHS = {
     "formula": 330,
     "assumption": 195,
     "says": 115,
@@ -96,7 +98,7 @@ def _table(found: Mapping[Case, Record]) -> Case:
         selection_mode="single-row-required",
         selection_default={"selection": {"rows": [rows.index(case)]}},
         hide_index=True,
-        height=330,
+        height=min(_TALLEST, _ROW * (len(rows) + 1) + 2),
         alt=t("val.table.alt"),
         column_config={
             t(f"val.table.{head}"): st.column_config.TextColumn(width=width)
@@ -211,10 +213,10 @@ def _figure(case: Case, language: str, theme: str) -> tuple[go.Figure, str]:
     points = []
     if intact.again is not None and not broken:
         points.append(Points("again", speak("val.points.again"), intact.x, intact.again))
-    points.append(Points("intact", speak("val.points.intact"), intact.x, intact.simulated))
-    line = intact
+    line = curve_of(case)
+    if not broken or np.array_equal(line.line_y, intact.line_y):  # one line for both
+        points.append(Points("intact", speak("val.points.intact"), intact.x, intact.simulated))
     if broken:
-        line = curve_of(case)
         points.append(Points("broken", speak(f"val.broken.{broken}"), line.x, line.simulated))
     unit = speak(f"val.unit.{comparison.unit}")
     words = {
