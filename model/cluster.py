@@ -24,7 +24,7 @@ class Cluster:
 
     ``router`` picks the engine of a request where every engine does all: see
     :mod:`model.routers`. ``match_threshold``, ``balance_abs`` and ``balance_rel`` belong to
-    "prefix_aware".
+    "prefix_aware". A router sees the load as it was up to ``snapshot_s`` seconds ago (0: as it is).
 
     With ``prefill_engines`` > 0 the first so many engines only prefill and the others only decode,
     and ``dispatch`` decides instead of the router:
@@ -46,6 +46,7 @@ class Cluster:
     match_threshold: float = 0.3
     balance_abs: int = 64
     balance_rel: float = 1.5
+    snapshot_s: float = 0.0
     prefill_engines: int = 0
     dispatch: str = "distserve"
     link_bytes_per_s: float | None = None
@@ -57,6 +58,7 @@ class Cluster:
         checks.number("cluster.match_threshold", self.match_threshold, 0.0, 1.0)
         checks.whole_number("cluster.balance_abs", self.balance_abs, 0, 1_000_000)
         checks.number("cluster.balance_rel", self.balance_rel, 1.0, 1000.0)
+        checks.number("cluster.snapshot_s", self.snapshot_s, 0.0, 3600.0)
         checks.whole_number("cluster.prefill_engines", self.prefill_engines, 0, 63)
         checks.choice("cluster.dispatch", self.dispatch, DISPATCHES)
         if self.link_bytes_per_s is not None:

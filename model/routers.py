@@ -15,16 +15,28 @@ class Ledger:
     """What has been sent to each of some engines and has not ended.
 
     ``requests`` and ``tokens`` have an entry an engine (by its number); a request weighs
-    ``weight[request]`` tokens.
+    ``weight[request]`` tokens. Who chooses looks at the load as :meth:`look` left it: at the
+    present, or at what was true at the last look that is ``every_s`` seconds or more ago.
     """
 
-    def __init__(self, engines: Sequence[int], weight: Sequence[int]) -> None:
+    def __init__(
+        self, engines: Sequence[int], weight: Sequence[int], every_s: float = 0.0
+    ) -> None:
         self.engines = engines
         self.sent = 0
         size = engines[-1] + 1
         self.requests = [0] * size
         self.tokens = [0] * size
         self._weight = weight
+        self._every_s = every_s
+        self._looks_again_s = 0.0
+        self.seen_requests, self.seen_tokens = self.requests, self.tokens
+
+    def look(self, time_s: float) -> None:
+        """Note the load, unless the last note is not old enough."""
+        if self._every_s and time_s >= self._looks_again_s:
+            self._looks_again_s = time_s + self._every_s
+            self.seen_requests, self.seen_tokens = list(self.requests), list(self.tokens)
 
     def add(self, request: int, engine: int) -> None:
         """A request has been sent to an engine."""
@@ -39,11 +51,11 @@ class Ledger:
 
     def fewest_requests(self) -> int:
         """The engine with the fewest requests, the first of equals."""
-        return min(self.engines, key=self.requests.__getitem__)
+        return min(self.engines, key=self.seen_requests.__getitem__)
 
     def fewest_tokens(self) -> int:
         """The engine with the fewest tokens, the first of equals."""
-        return min(self.engines, key=self.tokens.__getitem__)
+        return min(self.engines, key=self.seen_tokens.__getitem__)
 
 
 class Fleet:
@@ -124,7 +136,7 @@ def prefix_aware(fleet: Fleet, request: int, limits: Balance) -> int:
     than `balance_rel` times as many; then the idlest gets it. Where at most `match_threshold` of
     the prompt is known, the engine of which least is known gets it.
     """
-    load = [fleet.ledger.requests[engine] for engine in fleet.ledger.engines]
+    load = [fleet.ledger.seen_requests[engine] for engine in fleet.ledger.engines]
     most, least = max(load), min(load)
     if most - least > limits.balance_abs and most > limits.balance_rel * least:
         engine = fleet.ledger.fewest_requests()

@@ -81,7 +81,7 @@ class Kernel:
             self._limits = Balance(
                 cluster.match_threshold, cluster.balance_abs, cluster.balance_rel
             )
-            self._fleet = _fleet(engines, requests)
+            self._fleet = _fleet(engines, requests, cluster.snapshot_s)
         self._watches = self._pools is not None or self._router.watches
         self._ends_send = bool(
             self._pools or self._next or self._retries is not None or self._released < n
@@ -145,7 +145,7 @@ class Kernel:
         self._attempts[request] += 1
         if self._watches and not self._ends_send:
             self._catch_up(time_s)
-        place = self._route(request)
+        place = self._route(request, time_s)
         self._place[request] = place
         if before < 0:
             self._first_place[request] = place
@@ -181,9 +181,10 @@ class Kernel:
             self._engines[place].state.arrival_s[request] = self._arrival_s[request]
             self._pools.arrived(request, time_s)
 
-    def _route(self, request: int) -> int:
+    def _route(self, request: int, time_s: float) -> int:
         if self._pools is not None:
             return self._pools.route(request)
+        self._fleet.ledger.look(time_s)
         place = self._router.choose(self._fleet, request, self._limits)
         self._fleet.ledger.add(request, place)
         return place
@@ -304,11 +305,11 @@ def _followers(requests: Requests) -> dict[int, int]:
     return {row: i for i, row in enumerate(requests.follows.tolist()) if row >= 0}
 
 
-def _fleet(engines: list[Engine], requests: Requests) -> Fleet:
+def _fleet(engines: list[Engine], requests: Requests, snapshot_s: float) -> Fleet:
     block_size = engines[0].state.block_size
     tokens = (requests.prompt_tokens + requests.output_tokens).tolist()
     return Fleet(
-        Ledger(range(len(engines)), tokens),
+        Ledger(range(len(engines)), tokens, snapshot_s),
         (requests.prompt_tokens // block_size).tolist(),
         content_keys(requests, block_size),
         engines[0].state.kv_blocks,

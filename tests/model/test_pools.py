@@ -16,6 +16,7 @@ from model.cluster import Cluster, Link
 from model.errors import LabError
 from model.events import EVENT
 from model.film import film
+from model.film_stays import stays
 from model.iteration_time import Linear
 from model.metrics import summary
 from model.requests import Requests
@@ -397,6 +398,10 @@ def test_each_engine_has_a_film(dispatch):
     for engine in range(4):
         mine = result.iterations["engine_id"] == engine
         assert film(result, engine).rows == mine.sum()
+        _, stayed = stays(result, engine, int(mine.sum()), keeps_finished_rows=False)
+        rows = np.arange(mine.sum())[:, None]
+        there = (stayed["first"] <= rows) & (rows < stayed["end"])
+        np.testing.assert_array_equal(there.sum(axis=1), result.iterations["running"][mine])
 
 
 def test_a_transfer_costs_what_it_moves():

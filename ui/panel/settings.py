@@ -99,6 +99,7 @@ CODES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "match_threshold": "match",
             "balance_abs": "balabs",
             "balance_rel": "balrel",
+            "snapshot_s": "snapshot",
             "prefill_engines": "prefillers",
             "dispatch": "dispatch",
             "transfer": "transfer",

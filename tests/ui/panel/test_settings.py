@@ -100,6 +100,7 @@ PUBLISHED = {
     "schedule": "policy.schedule_policy",
     "seed": "run.seed",
     "shared": "stream.shared_prefix_tokens",
+    "snapshot": "cluster.snapshot_s",
     "start": "stream.start_s",
     "swap": "memory.swap_space_gib",
     "targetitl": "policy.target_itl_s",
