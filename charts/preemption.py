@@ -79,7 +79,7 @@ def curves(
     for mark in marks:
         sheet.traces.append(_mark(sheet, mark, words["unit"]))
     for border in borders:
-        _border(sheet, border, log[0])
+        _border(sheet, border, log[0], (float(x[0]), float(x[-1])))
     if across is not None:
         _across(sheet, *across, log[1])
     low, high = y_range or _reach(lines)
@@ -122,20 +122,22 @@ def _mark(sheet: Sheet, mark: Mark, unit: str) -> dict:
     }
 
 
-def _border(sheet: Sheet, border: Border, log: bool) -> None:
+def _border(sheet: Sheet, border: Border, log: bool, ends: tuple[float, float]) -> None:
+    place, first, last = (np.log10([border.x, *ends]) if log else (border.x, *ends))
+    is_late = place - first > 0.7 * (last - first)  # words to its right would leave the picture
     sheet.line(
         border.x, border.x, 0, 1, color=sheet.color["muted"], dash=border.dash, width=1.4,
         yref="y domain",
     )  # fmt: skip
     sheet.note(
         border.words,
-        float(np.log10(border.x)) if log else border.x,
+        float(place),
         1,
         xref="x",
         yref="y domain",
         yanchor="top",
-        xanchor="left",
-        xshift=3,
+        xanchor="right" if is_late else "left",
+        xshift=-3 if is_late else 3,
         yshift=-3 - 19 * border.row,
         on_curves=True,
     )

@@ -39,6 +39,9 @@ def checkpoint(engine: Engine) -> None:
     costs = Costs(engine, context_tokens=int(context), block_size=int(block), link_share=None)
     given = {**values(costs), "t_dead": deadline_ms / 1e3}
     given["beta_link"] = given["beta_h"]
+    # One copy is enough where tensor parallelism keeps several; the links share the work.
+    given["kappa"] = catalogue.model(engine.model).kv_bytes_per_token(engine.memory.kv_dtype)
+    given["m_kv"] = given["kappa"] * given["n"]
     given["X"] = 32 / decode_s(engine, (Running("", int(context), 0, 0, 1, 1),) * 32)
     fits, full, tail, rate = (
         get(name).evaluate(given) for name in ("F40", "F40a", "F40b", "F40c")
@@ -77,8 +80,8 @@ def checkpoint(engine: Engine) -> None:
         with column:
             tables.claim_card(name)
     limits("checkpoint")
-    viewer("checkpoint", costs, **{name: given[name] for name in ("t_dead", "beta_link", "X")},
-           **numbers)  # fmt: skip
+    own = {name: given[name] for name in ("kappa", "t_dead", "beta_link", "X")}
+    viewer("checkpoint", costs, **own, **numbers)
 
 
 def _statistics() -> dict[str, float]:

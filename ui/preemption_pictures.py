@@ -247,8 +247,8 @@ def _checkpoint(
     engine: Engine, block_size: int, deadline_s: float, language: str, theme: str
 ) -> go.Figure:
     t = translator(language)
-    given = {"kappa": values(Costs(engine))["kappa"], "g": float(engine.tensor_parallel),
-             "bs": float(block_size)}  # fmt: skip
+    kappa = catalogue.model(engine.model).kv_bytes_per_token(engine.memory.kv_dtype)
+    given = {"kappa": kappa, "g": float(engine.tensor_parallel), "bs": float(block_size)}
     dashes = ("solid", "dashdot", "dot", "longdash")
     rows = []
     for place, (link, dash) in enumerate(zip(LINKS, dashes, strict=True)):

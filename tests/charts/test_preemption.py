@@ -75,3 +75,10 @@ def test_measured_shares_stand_beside_powers_of_the_chance():
     assert list(bars.y) == [50, 30]
     assert list(points.y) == [60, pytest.approx(36)]
     assert bars.marker.pattern.shape
+
+
+def test_words_of_a_late_border_stand_on_its_left():
+    late, early = Border(60_000.0, "late"), Border(20.0, "early")
+    figure = curves(X, (Line("a", X, 0),), WORDS, borders=(late, early))
+    sides = {note.text: note.xanchor for note in figure.layout.annotations}
+    assert (sides["late"], sides["early"]) == ("right", "left")

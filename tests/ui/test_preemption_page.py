@@ -156,3 +156,9 @@ def test_what_rides_along_is_said(open_app):
     said = words(opened(open_app, preset="customer-service"))
     assert "99 prompt tokens an iteration" in said
     assert "in 21 iterations" in said
+
+
+def test_a_checkpoint_needs_one_copy_of_a_latent_cache(open_app):
+    """DeepSeek-V3: 70,272 bytes a token, 40,960 tokens would be 2.88 GB; 32,000 are 2.25 GB."""
+    params = {"model": "deepseek-v3", "hardware": "h200-sxm", "gpus": "16", "v": "2"}
+    assert "2.25 GB of host memory" in words(opened(open_app, part="checkpoint", **params))
