@@ -14,13 +14,23 @@ from charts.policy_table import Head, Row, table
 from charts.sheet import plain
 from model import metrics
 from model.parting import Parting, parting
+from model.scenario import Scenario
 from ui.engine import simulated, summary
 from ui.language import current_language, definition, t, translator
 from ui.pictures import Key, Picture, draw, key_of
 from ui.policies.contestants import Run
 from ui.theme import current_theme
 
-__all__ = ["alike", "best_of", "csv_of", "curves_picture", "parted", "rows", "show_table"]
+__all__ = [
+    "alike",
+    "best_of",
+    "csv_of",
+    "curves_picture",
+    "of_panel",
+    "parted",
+    "rows",
+    "show_table",
+]
 
 ATTAINMENT = "slo_attainment_share"
 _GROUPS = (
@@ -108,6 +118,11 @@ def best_of(runs: Sequence[Run], metric: str = ATTAINMENT) -> list[Run]:
     values = [float(summary(run.scenario)[metric]) for run in runs]
     highest = max(values)
     return [run for run, value in zip(runs, values, strict=True) if value >= highest - 1e-9]
+
+
+def of_panel(runs: Sequence[Run], panel: Scenario) -> Run:
+    """The run of the panel's policy, or the first where that takes no part."""
+    return next((one for one in runs if one.scenario == panel), runs[0])
 
 
 def alike(runs: Sequence[Run]) -> list[list[Run]]:
