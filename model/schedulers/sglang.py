@@ -206,7 +206,7 @@ class Sglang(Scheduler):
         alone, beside = not state.decoding, state.decoding and self.mixes
         step = ExtendStep(self, state, decision, self._reserved(state))
         if chunked is not None and not step.go_on(chunked):
-            self._retract(state, decision, chunked, ITSELF)
+            self._retract(state, decision, chunked, ITSELF, asking=chunked)
         step.admit(memory)
         if not step.chosen:
             return
@@ -281,21 +281,18 @@ class Sglang(Scheduler):
         decision.decodes = True
 
     def _make_way(self, state: EngineState, memory: Memory, decision: Decision) -> None:
-        """Retract those with the fewest outputs, at least one, until the step fits."""
+        """Retract those with the fewest outputs until the step fits; at least one is kept."""
         if state.cache is not None:
             state.cache.make_room(state.decode_demand())
         order = sorted(self._decoding(state), key=self._worth(state), reverse=True)
-        best = order[0]
-        while len(order) > 1 and (
-            not decision.preempted or state.decode_demand() > state.free
-        ):
-            self._retract(state, decision, order.pop(), FEWEST_OUTPUTS, asking=best)
+        while len(order) > 1 and state.decode_demand() > state.free:
+            self._retract(state, decision, order.pop(), FEWEST_OUTPUTS)
             if state.cache is not None:
                 tokens = RETRACT_STEPS * len(order)
                 state.cache.make_room(state.blocks_for(tokens))
                 state.cache.make_room(state.decode_demand())
         if state.decode_demand() > state.free:  # a chunked request has the rest
-            self._retract(state, decision, next(iter(state.prefilling)), ITSELF)
+            self._retract(state, decision, next(iter(state.prefilling)), FEWEST_OUTPUTS)
         written = sum(state.known_tokens(r) - state.prompt[r] for r in order)
         asked = sum(self.asked_tokens(state, r) for r in order)
         memory.ratio.retracted(state.tick, running=len(order), written=written, asked=asked)
@@ -313,11 +310,14 @@ class Sglang(Scheduler):
 
     @staticmethod
     def _retract(
-        state: EngineState, decision: Decision, victim: int, reason: int, asking: int | None = None
+        state: EngineState, decision: Decision, victim: int, reason: int, asking: int = -1
     ) -> None:
-        """Free what a request has to itself; what the tree holds of it may survive there."""
+        """Free what a request has to itself; what the tree holds of it may survive there.
+
+        A decode step that does not fit asks for nobody in particular.
+        """
         if state.cache is not None:
             state.cache.forget(victim)
-        state.drop(victim, reason, asking=victim if asking is None else asking)
+        state.drop(victim, reason, asking=asking)
         state.waiting.push_back_preempted(victim)
         decision.preempted.append(victim)
