@@ -33,6 +33,9 @@ _LOADS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 _MANY = 1_000_000
 _JOBS = 200_000
 _SAME = 4_000
+_BATCHES = 100  # of jobs, whose means tell how the luck of two orders goes together
+_LOAD_OF_VARIATION = 0.5
+_SIZE_LOAD = 0.7
 _SEED = 3
 
 
@@ -126,9 +129,6 @@ def _wait_of_recursion(load: float, broken: str) -> float:
     return waits_s(between, _drawn_prompts(_MANY, _SEED) * TOKEN_S).mean()
 
 
-_LOAD_OF_VARIATION = 0.5
-
-
 def _varied(cv: float, broken: str) -> Mapping[str, float]:
     return {"rho": _LOAD_OF_VARIATION, "S_mean": SERVICE_S, "CV": cv}
 
@@ -145,11 +145,12 @@ def _wait_by_variation(cv: float, broken: str) -> float:
 def _stay(rate_per_s: float, broken: str) -> tuple[float, float, float]:
     """(rate, mean stay, mean number in the system) of a run with decodes.
 
-    The whole run, or under overload only its first half: there more come than leave.
+    The whole run, or ("overload") only until the last request arrives: near and above full load
+    more come than leave until then.
     """
     result = run(arrivals_s(2_000, rate_per_s, _SEED), PROMPT // 2, "decodes")
     arrival, end = result.requests["arrival_s"], result.requests["end_s"]
-    until = float(end.max()) if not broken else float(arrival[len(arrival) // 2])
+    until = float(arrival[-1] if broken else end.max())
     left = end <= until
     edges = np.concatenate((arrival, end))
     change = np.concatenate((np.ones(len(arrival)), -np.ones(len(end))))
@@ -160,16 +161,12 @@ def _stay(rate_per_s: float, broken: str) -> tuple[float, float, float]:
 
 
 def _little(rate: float, broken: str) -> Mapping[str, float]:
-    rate = rate * _OVERLOADED if broken else rate
     per_s, stay_s, _ = _stay(rate, broken)
     return {"lambda": per_s, "W": stay_s}
 
 
-_OVERLOADED = 3.0
-
-
 def _number_inside(rate: float, broken: str) -> float:
-    return _stay(rate * _OVERLOADED if broken else rate, broken)[2]
+    return _stay(rate, broken)[2]
 
 
 # -- other orders than by arrival ------------------------------------------------------------------
@@ -214,11 +211,6 @@ def mean_time(order: str, load: float, broken: str = "") -> float:
     covariance = np.cov(parts)
     weight = covariance[0, 1] / covariance[1, 1]
     return float(found.mean() - weight * (served.mean() - 1 / (1 - load)))
-
-
-_BATCHES = 100
-
-_SIZE_LOAD = 0.7
 
 
 def _below(size: float, broken: str) -> Mapping[str, float]:
@@ -311,8 +303,8 @@ COMPARISONS = (
         values=_little,
         simulate=_number_inside,
         axis="lambda",
-        at=8.0,
-        points=(2.0, 4.0, 6.0, 8.0, 10.0, 12.0),
+        at=20.0,
+        points=(4.0, 8.0, 12.0, 16.0, 20.0, 24.0),
         unit="requests",
         broken=("overload",),
         smooth=False,
