@@ -259,6 +259,32 @@ def test_the_budget_of_the_dossier(bound_s, tokens):
     assert room // 16 * 16 == tokens
 
 
+@pytest.mark.parametrize("model", [None, "llama-3-8b", "qwen3-30b-a3b"])
+def test_the_largest_chunk_by_trying_all(model):
+    """Also where reading binds, and where more tokens touch more experts."""
+    clock = Linear(0.004, 3e-5) if model is None else Roofline()
+    given = scenario(Lab(), clock, model, kv_blocks=500)
+    requests = Requests.from_columns(arrival_s=[0.0], prompt_tokens=[1], output_tokens=[1])
+    state = fresh_state(given.policy, requests)
+    cost = state.cost = given.cost()
+    rng = np.random.default_rng(3)
+    found = set()
+    for _ in range(300):
+        decodes = int(rng.integers(1, 200))
+        context = int(rng.integers(1, 4000)) * decodes
+        state.decoding, state.context_sum = decodes, context - decodes
+        bound_s = float(rng.choice([0.01, 0.02, 0.03, 0.05, 0.1]))
+        start, wanted = int(rng.integers(0, 5000)), int(rng.integers(1, 3000))
+        tokens = np.arange(1, wanted + 1)
+        pairs = context + tokens * start + tokens * (tokens + 1) // 2
+        durations_s = cost.seconds(decodes + tokens, pairs, context + start + tokens)
+        largest = int((durations_s <= bound_s).sum())
+        room = TimeBudget(10_000, bound_s, state, Decision()).room(start, wanted)
+        assert room == largest
+        found.add(0 if largest == 0 else 1 if largest < wanted else 2)
+    assert found == {0, 1, 2}
+
+
 def test_no_iteration_with_decodes_is_longer_than_the_bound_and_none_could_hold_more():
     """On a real clock: the chunk is the largest, wherever the prompt goes on after it."""
     bound_s = 0.04
