@@ -7,7 +7,8 @@ F28b    load that keeps it for a share of requests (P99),
 F28c    arrival rate that KV memory allows, F28d queue cap in tokens,
 F28e    time until an overloaded queue breaks the bound
 F30     TPOT, F30a TTFT, F30b time from arrival to the last token
-F31     goodput, F31a rate that keeps a TTFT bound for a share of requests
+F31     goodput, F31a rate that keeps a TTFT bound for a share of requests,
+F31b    price of a million output tokens
 ======
 
 Seconds, tokens, requests per second. Sources: text B; DistServe (OSDI 2024) §1, §3.1; vLLM pull
@@ -266,4 +267,21 @@ def rate_for_ttft() -> Formula:
             lambda v: load_for_share(v["D_ttft"] / v["D"], v["q_share"]) / v["D"],
         ),
         assumptions=("poisson", "equal_prompts", "one_at_a_time", "no_decode_interference"),
+    )
+
+
+@formula("F31b")
+def price_of_a_million() -> Formula:
+    """``10⁶·N_gpu·p_gpu/X``: 8 GPUs at 2 an hour and 5,000 tokens/s: 0.889 for a million."""
+    price, gpus, p_gpu, X = symbols("c_M N_gpu p_gpu X")
+    per_s = symbols("p_all")[0]
+    relation = equation(price, 10**6 * one_token * gpus * p_gpu / X)
+    return Formula(
+        relation,
+        derivation=(
+            Definition("all", equation(per_s, gpus * p_gpu)),
+            Definition("million", equation(price, per_s * (10**6 * one_token / X))),
+            Algebra("result", relation),
+        ),
+        assumptions=("gpus_paid_always",),
     )

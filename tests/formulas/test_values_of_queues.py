@@ -163,6 +163,13 @@ def test_f31a_published_prefill_rate():
     assert found == pytest.approx([8.7, 6.3], abs=0.06)
 
 
+def test_f31b_price_of_a_million_tokens():
+    """8 GPUs at 2.00 an hour cost 16 an hour, in which 5,000 tokens/s make 18 million tokens."""
+    found = evaluate("F31b", {"N_gpu": 8, "p_gpu": 2 / 3600, "X": 5000})
+    assert found == pytest.approx(16 / 18)
+
+
+
 RESPONSES = {0.5: (2.0, 1.71, 1.43), 0.8: (5.0, 2.88, 2.35), 0.9: (10, 4.2, 3.55),
              0.95: (20, 6.26, 5.54)}  # fmt: skip
 
