@@ -263,7 +263,7 @@ def test_the_budget_of_the_dossier(bound_s, tokens):
 def test_the_largest_chunk_by_trying_all(model):
     """Also where reading binds, and where more tokens touch more experts."""
     clock = Linear(0.004, 3e-5) if model is None else Roofline()
-    given = scenario(Lab(), clock, model, kv_blocks=500)
+    given = scenario(Lab(), clock, model, kv_blocks=3000)
     requests = Requests.from_columns(arrival_s=[0.0], prompt_tokens=[1], output_tokens=[1])
     state = fresh_state(given.policy, requests)
     cost = state.cost = given.cost()
@@ -273,7 +273,7 @@ def test_the_largest_chunk_by_trying_all(model):
         decodes = int(rng.integers(1, 200))
         context = int(rng.integers(1, 4000)) * decodes
         state.decoding, state.context_sum = decodes, context - decodes
-        bound_s = float(rng.choice([0.01, 0.02, 0.03, 0.05, 0.1]))
+        bound_s = float(rng.choice([0.002, 0.01, 0.02, 0.03, 0.05, 0.1]))
         start, wanted = int(rng.integers(0, 5000)), int(rng.integers(1, 3000))
         tokens = np.arange(1, wanted + 1)
         pairs = context + tokens * start + tokens * (tokens + 1) // 2
