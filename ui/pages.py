@@ -45,8 +45,13 @@ ELECTIVES = (
     Lesson("interview", 30),
 )
 
-PAGES = ("start", *(lesson.name for lesson in (*CORE, *ELECTIVES)), "reference", "validation")
 DEFAULT = "start"
+MENUS = {  # of the navigation by their messages; "" stands for pages without a menu
+    "": (DEFAULT, *(lesson.name for lesson in CORE)),
+    "nav.electives": tuple(lesson.name for lesson in ELECTIVES),
+    "nav.reference": ("reference", "validation"),
+}
+PAGES = tuple(name for names in MENUS.values() for name in names)
 
 
 def file_of(name: str) -> str:
@@ -59,10 +64,13 @@ def exists(name: str) -> bool:
     return (_ROOT / file_of(name)).is_file()
 
 
-def navigation() -> list[st.Page]:
-    """All pages that exist, with their titles in the language of this session."""
-    return [
-        st.Page(file_of(name), title=t(f"page.{name}"), url_path=name, default=name == DEFAULT)
-        for name in PAGES
-        if exists(name)
-    ]
+def navigation() -> dict[str, list[st.Page]]:
+    """All pages that exist, by menu, with their titles in the language of this session."""
+    return {
+        menu and t(menu): [
+            st.Page(file_of(name), title=t(f"page.{name}"), url_path=name, default=name == DEFAULT)
+            for name in names
+            if exists(name)
+        ]
+        for menu, names in MENUS.items()
+    }

@@ -89,6 +89,6 @@ def test_a_guess_stays_over_other_pages(open_page):
     press(page, "13: one for each token")
     page.get_by_role("link", name="Start", exact=True).click()
     expect(page.locator(".lab .picture")).to_be_visible()
-    page.get_by_role("link", name="One request through the engine").first.click()
+    page.get_by_role("link", name="One request", exact=True).first.click()
     expect(page.get_by_text("You said:")).to_be_visible()
     expect(page.get_by_test_id("stMetricValue").first).to_have_text("1")
