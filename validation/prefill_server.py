@@ -32,6 +32,7 @@ _BLOCK = 16
 _DECODES, _DECODE_BATCH = 40, 64
 _FIXED_S = 0.01
 _TOGETHER = 8
+_ORDERS = {"fcfs": ("vllm-v1", {}), "sjf": ("lab", {"queue_order": "sjf"})}
 
 
 def gaps(n: int, seed: int, broken: str = "") -> np.ndarray:
@@ -45,9 +46,11 @@ def arrivals_s(n: int, rate_per_s: float, seed: int, broken: str = "") -> np.nda
 
 
 def run(
-    arrival_s: np.ndarray, prompt_tokens: np.ndarray | int, broken: str = ""
+    arrival_s: np.ndarray, prompt_tokens: np.ndarray | int, broken: str = "", order: str = "fcfs"
 ) -> SimulationResult:
-    """Simulate these requests; ``broken`` is one of the keys of this table, or none of them.
+    """Simulate these requests, who is next by ``order`` ("fcfs" or "sjf").
+
+    ``broken`` is one of the keys of this table, or none of them.
 
     ==========  =============================================================================
     "decodes"   each request goes on for 39 output tokens, in iterations shared with prompts;
@@ -63,10 +66,12 @@ def run(
     seats = {"decodes": _DECODE_BATCH, "together": _TOGETHER}.get(broken, 1)
     fixed_s = _FIXED_S if broken in ("decodes", "overhead") else 0.0
     token_s = TOKEN_S - (_FIXED_S / PROMPT if broken == "decodes" else 0.0)
-    policy = POLICIES["vllm-v1"](
+    name, more = _ORDERS[order]
+    policy = POLICIES[name](
         max_num_seqs=seats,
         max_num_batched_tokens=longest * (_TOGETHER if broken == "together" else 1)
         + (seats if broken == "decodes" else 0),
+        **more,
     )
     requests = Requests.from_columns(
         arrival_s=arrival_s, prompt_tokens=prompts, output_tokens=np.full(n, outputs)

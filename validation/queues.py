@@ -3,7 +3,7 @@
 F26 and F27 are held against the simulated engine (prompts only, one at a time), and a second time
 against Lindley's recursion with a million arrivals, which gives the engine's own waiting times to
 the last digits (the comparison "recursion" says so). The orders of F34 to F34c are simulated by
-:mod:`validation.single_server` until the engine has them.
+:mod:`validation.single_server`, which the engine repeats where it has the order.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ import pytest
 
 import formulas
 from validation.lindley import poisson_gaps
+from validation.prefill_server import PROMPT, SERVICE_S, TOKEN_S, arrivals_s, run, ttft_s
 from validation.queues import mean_time
 from validation.single_server import ORDERS, times_in_system_s
 
@@ -58,6 +59,17 @@ def test_every_order_does_what_a_slow_reference_does(order, load):
     arrival, service = drawn(250, load, 11)
     expected = slow(order, arrival.tolist(), service.tolist())
     assert times_in_system_s(order, arrival, service) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+@pytest.mark.parametrize("load", [0.5, 0.9])
+def test_the_engine_serves_in_this_order_too(order, load):
+    n = 4_000
+    arrivals = arrivals_s(n, load / SERVICE_S, 15)
+    prompts = np.random.default_rng(16).geometric(1 / PROMPT, n)
+    # Equal prompts are served in the order of their arrival, here as there.
+    expected = times_in_system_s(order, arrivals, prompts * TOKEN_S)
+    assert ttft_s(run(arrivals, prompts, order=order)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_order_does_more_work_than_another():
