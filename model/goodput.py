@@ -196,9 +196,10 @@ def frontier(
     """Attainment over arrival rates (requests/s per GPU) for each scenario, as it becomes known.
 
     Without ``rates`` they are RATE_SHARES of the largest limit. After the limits come points of
-    ``rough`` effort, then all of ``effort``, seed by seed; then each bracket is halved ``refine``
-    times. Runs go to ``executor`` (threads or processes, which give the same), without it they are
-    made here. ``cancelled()`` is asked between runs; the last object then holds what was done.
+    ``rough`` effort, then all of ``effort``, seed by seed, curve by curve (one that is not through
+    shows its rough points); then each bracket is halved ``refine`` times. Runs go to ``executor``
+    (threads or processes, which give the same), without it they are made here. ``cancelled()`` is
+    asked between runs; the last object then holds what was done.
 
     Raises LabError no_rate where a scenario's arrivals have no rate, or for a rate out of range.
     """
@@ -208,7 +209,8 @@ def frontier(
     per_curve = effort.seeds * (1 + n + refine) + (rough.seeds * n if rough else 0)
     bench.planned = per_curve * len(bench.studies)
     yield from bench.play(bench.limits(range(1)))
-    everywhere = [(study, rate) for rate in given or bench.rates() for study in bench.studies]
+    grid = given or bench.rates()
+    everywhere = [(study, rate) for study in bench.studies for rate in grid]
     if rough is not None:
         yield from bench.probe(everywhere, rough)
     yield from bench.play(bench.limits(range(1, effort.seeds)))
@@ -308,18 +310,20 @@ class _Study:
         self.runs.clear()
         self.errors.clear()
 
-    def curve(self) -> Curve:
+    def curve(self, mixed: bool = True) -> Curve:
+        """What is known; unless ``mixed``, rough points stand until the whole curve has better."""
+        better = mixed or all(self.effort in efforts for efforts in self.runs.values())
         points = []
         for rate in sorted(self.runs.keys() | self.errors.keys()):
             efforts = self.runs.get(rate, {})
-            full = self.effort in efforts
+            full = self.effort in efforts and (better or len(efforts) == 1)
             runs = efforts[self.effort] if full else next(iter(efforts.values()), {})
             points.append(
                 Point(
                     rate,
                     tuple(runs[seed] for seed in sorted(runs)),
                     below_limit=not rate >= self.limit_per_s,
-                    settled=self.settled(rate, self.effort),
+                    settled=self.settled(rate, self.effort) if full or not runs else False,
                     error=self.errors.get(rate),
                 )
             )
@@ -393,7 +397,7 @@ class _Bench:
         return self._now(finished=True)
 
     def _now(self, finished: bool = False) -> Frontier:
-        curves = tuple(study.curve() for study in self.studies)
+        curves = tuple(study.curve(mixed=finished) for study in self.studies)
         return Frontier(curves, self.done, self.planned, finished, finished and self.stopped)
 
     def _keep(self, task: _Task, answer: Run | float | LabError) -> None:

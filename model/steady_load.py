@@ -72,7 +72,8 @@ class Run:
     """The requests of one run that arrived after warm-up, in numbers.
 
     ``growth`` is how many more requests were in the system at the last arrival than at the end of
-    warm-up. SLO throughput is in requests/s per GPU. Percentiles are those of the requests that
+    warm-up; ``attempts_mean`` is how often a client came, retries included. SLO throughput is in
+    requests/s per GPU. Percentiles are those of the requests that
     have a first token (TTFT) or two (TPOT), nan where none has.
     """
 
@@ -83,6 +84,7 @@ class Run:
     ttft_attainment_share: float
     tpot_attainment_share: float
     refused_share: float
+    attempts_mean: float
     slo_throughput_requests_per_s: float
     ttft_p50_s: float
     ttft_p90_s: float
@@ -162,6 +164,7 @@ def measured(requests: Columns, scenario: Scenario, seed: int = 0) -> Run:
         ttft_attainment_share=share_of(counted, meets_ttft(counted, slo)),
         tpot_attainment_share=share_of(counted, meets_tpot(counted, slo)),
         refused_share=float((counted["status"] == REJECTED).mean()),
+        attempts_mean=float(counted["attempts"].mean()),
         slo_throughput_requests_per_s=good_per_s / gpus(scenario),
         **dict(zip(("ttft_p50_s", "ttft_p90_s", "ttft_p99_s"), times[0].tolist(), strict=True)),
         **dict(zip(("tpot_p50_s", "tpot_p90_s", "tpot_p99_s"), times[1].tolist(), strict=True)),

@@ -1,0 +1,169 @@
+"""The lesson on SLOs without a browser: numbers follow knobs, links reproduce it."""
+
+import time
+
+import pytest
+
+from model import catalogue
+from model.goodput import Effort
+from model.parameters import with_policy
+from ui.slo import study
+
+PARTS = ("tension", "goodput", "little", "stability", "admission", "exercise")
+ANSWERS = ("prediction.slo.1", "prediction.slo.stability.3")
+
+
+def opened(open_app, **params):
+    app = open_app(page="slo", **params)
+    for button in app.main.button:
+        if button.key in ANSWERS:
+            button.click().run()
+            break
+    assert not app.exception
+    return app
+
+
+def check(app):
+    """The button under the exercise."""
+    return next(button for button in app.main.button if button.label == "Check")
+
+
+def numbers(app):
+    return [metric.value.split()[0] for metric in app.main.metric]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_opens_in_both_languages(open_app, part, language):
+    app = opened(open_app, part=part, lang=language)
+    assert not app.error
+    assert not app.warning
+
+
+@pytest.mark.parametrize("preset", [name for name in catalogue.presets() if name != "law"])
+def test_every_preset_gets_numbers_or_a_sentence(open_app, preset):
+    for part in PARTS[2:5]:
+        assert not opened(open_app, part=part, preset=preset).error
+
+
+@pytest.mark.parametrize("part", ["tension", "stability"])
+def test_nothing_is_given_away_before_the_prediction(open_app, part):
+    app = open_app(page="slo", part=part)
+    assert not app.main.metric
+    assert not app.get("plotly_chart")
+
+
+def test_an_unknown_part_is_the_first(open_app):
+    assert "64" in " ".join(m.value for m in opened(open_app, part="nonsense").main.markdown)
+
+
+def test_the_bound_decides_which_load_is_allowed(open_app):
+    """x = 2: .667 for the mean, .135 for P99; x = 5: .889 and .561."""
+    assert numbers(opened(open_app, part="stability", bound="2"))[:4] == [
+        "1", "0.667", "0.392", "0.135",
+    ]  # fmt: skip
+    found = numbers(opened(open_app, part="stability", bound="5"))
+    assert (found[1], found[3]) == ("0.889", "0.561")
+
+
+def test_littles_law_follows_the_load(open_app):
+    normal = numbers(opened(open_app, part="little"))
+    double = numbers(opened(open_app, part="little", load="200"))
+    assert float(double[0]) > 1.8 * float(normal[0])
+    assert float(double[2]) > float(normal[2])
+
+
+def test_the_exercise_knows_the_usual_mistakes(open_app):
+    """5 requests/s that stay 0.4 + 30 ms·200 = 6.4 s: 32."""
+    app = opened(open_app, part="little")
+    for given, said in ((2, "first token"), (30, "part of the stay"), (6, "one request stays")):
+        app.number_input(key="exercise.slo.0").set_value(given)
+        check(app).click().run()
+        assert said in app.warning[0].value
+    app.number_input(key="exercise.slo.0").set_value(32)
+    check(app).click().run()
+    assert app.success
+
+
+def test_the_morning_peak_is_kept_with_one_gpu_by_two_knobs(open_app):
+    start = opened(open_app, part="exercise")
+    assert not start.success
+    one = opened(open_app, part="exercise", budget="416")
+    assert not one.success
+    both = opened(open_app, part="exercise", budget="416", cap="4096")
+    assert both.success
+    assert numbers(both)[4] == "1"
+    table = next(m.value for m in both.main.markdown if "416" in m.value and "|" in m.value)
+    assert len(table.splitlines()) == 6  # head, rule, start, two knobs, both together
+
+
+def test_a_second_engine_keeps_it_too_and_costs_a_gpu(open_app):
+    app = opened(open_app, part="exercise", engines="2")
+    assert app.success
+    assert numbers(app)[4] == "2"
+
+
+def test_refusing_saves_what_is_served_in_time(open_app):
+    """Without control hardly anything is in time at 1.5 times the limit."""
+    app = opened(open_app, part="admission", rule="little", offered="1.5")
+    good = app.main.metric[0]
+    assert float(good.value.split()[0]) > 5 * float(good.delta.split()[-1])
+
+
+def test_a_closed_loop_has_no_rate_and_says_so(open_app):
+    app = opened(open_app, part="goodput", preset="customer-service", arr="closed_loop", v="2")
+    assert not app.exception
+
+
+# -- the study that runs beside the page -----------------------------------------------------------
+
+
+def scenarios():
+    scenario = catalogue.presets()["customer-service"].scenario
+    return {name: with_policy(scenario, name) for name in ("vllm-v1", "orca")}
+
+
+def ended(one):
+    assert one.ended.wait(120)
+    return one
+
+
+def test_a_study_leaves_a_frontier():
+    one = ended(study.start(scenarios(), Effort(60, 2), Effort(20, 1)))
+    assert one.found.finished
+    assert not one.found.cancelled
+    assert one.share_done == 1.0
+    assert all(len(curve.points) >= 8 for curve in one.found.curves)
+
+
+def test_a_cancelled_study_keeps_what_it_has():
+    one = study.start(scenarios(), Effort(2000, 3))
+    until = time.monotonic() + 60
+    while (one.found is None or one.found.done < 3) and time.monotonic() < until:
+        time.sleep(0.01)
+    one.cancel()
+    ended(one)
+    assert one.found.cancelled
+    assert one.found.done >= 3
+
+
+def test_a_study_that_fails_says_so(monkeypatch):
+    def broken(*args, **kwargs):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(study, "frontier", broken)
+    one = ended(study.start(scenarios()))
+    assert one.failed
+    assert not one.running
+
+
+def test_a_finished_study_is_shown(open_app):
+    app = opened(open_app, part="goodput")
+    one = ended(study.start(scenarios(), Effort(60, 2), Effort(20, 1)))
+    chosen = dict(one.scenarios)
+    app.multiselect(key="slo.policies").set_value(list(chosen))
+    app.session_state["slo.study"] = one
+    app.run()
+    assert not app.exception
+    table = [m.value for m in app.main.markdown if "vLLM V1 | **" in m.value]
+    assert table

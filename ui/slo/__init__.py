@@ -1,0 +1,1 @@
+"""The lesson on SLOs and admission: what its parts compute, show and say."""

@@ -1,0 +1,220 @@
+"""The goodput part: who is measured, the bar while it runs, the curves, the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from charts import slo as charts
+from charts.slo import Curve as Line
+from charts.slo import Level, Row
+from model.errors import LabError
+from model.goodput import FULL, SHARE, Curve, Frontier, Point
+from model.parameters import with_policy
+from model.scenario import Scenario
+from model.schedulers import POLICIES
+from ui.choose import choose
+from ui.language import error_markdown, t
+from ui.pictures import Picture, draw
+from ui.slo.study import Study, start
+from ui.slo.words import says
+from ui.theme import current_theme
+from ui.units import significant
+
+__all__ = ["goodput_view"]
+
+MOST = 4
+_FIRST = ("vllm-v1", "vllm-v0", "orca", "static")
+_STUDY = "slo.study"
+_POLL_S = 0.5
+SECOND = ("slo_throughput", "ttft", "tpot")
+_FIELDS = {  # of the second row: field of a run, factor
+    "slo_throughput": ("slo_throughput_requests_per_s", 1.0),
+    "ttft": ("ttft_p90_s", 1.0),
+    "tpot": ("tpot_p90_s", 1e3),
+}
+_DASHES = ("solid", "dashdot", "dot", "longdash")
+
+
+def goodput_view(scenario: Scenario) -> None:
+    """Choose policies, measure them, see the curves as they come."""
+    study: Study | None = st.session_state.get(_STUDY)
+    scenarios = _scenarios(scenario)
+    if study is not None and study.running and study.scenarios != scenarios:
+        study.cancel()  # nobody looks at it any more
+    second = choose("curve", SECOND, "slo.curve", t("slo.curve"))
+    if study is not None and study.running:
+        st.fragment(_progress, run_every=_POLL_S)(study, second)
+        return
+
+    def begin() -> None:
+        st.session_state[_STUDY] = start(scenarios)
+
+    st.button(
+        t("slo.start", n=len(scenarios)),
+        key="slo.start",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=not scenarios,
+        on_click=begin,
+    )
+    if study is None:
+        st.caption(t("slo.start.about", n=FULL.requests, seeds=FULL.seeds))
+    elif study.scenarios != scenarios:
+        st.info(t("slo.other_scenario"), icon=":material/history:")
+    else:
+        _outcome(study, second)
+
+
+def _scenarios(scenario: Scenario) -> Mapping[str, Scenario]:
+    names = [name for name in POLICIES if _under(scenario, name) is not None]
+    first = [name for name in dict.fromkeys((scenario.policy.name, *_FIRST)) if name in names]
+    chosen = st.multiselect(
+        t("slo.policies"),
+        names,
+        default=first[:MOST],
+        format_func=lambda name: t(f"policy.{name}"),
+        key="slo.policies",
+        max_selections=MOST,
+        wrap=True,
+    )
+    return {name: _under(scenario, name) for name in chosen}
+
+
+def _under(scenario: Scenario, name: str) -> Scenario | None:
+    try:
+        return with_policy(scenario, name)
+    except LabError:
+        return None
+
+
+def _progress(study: Study, second: str) -> None:
+    """Drawn anew by itself; when the study has ended, the whole page is."""
+    if not study.running:
+        st.rerun(scope="app")
+    bar, button = st.columns([5, 1], vertical_alignment="center")
+    found = study.found
+    words = t("slo.bar", done=found.done, n=found.planned) if found else t("slo.bar.begins")
+    bar.progress(study.share_done, text=words)
+    button.button(
+        t("sweep.cancel"),
+        key="slo.cancel",
+        icon=":material/stop:",
+        on_click=study.cancel,
+        disabled=study.stop.is_set(),
+        width="stretch",
+    )
+    if found is not None and any(curve.points for curve in found.curves):
+        _show(found, second)
+
+
+def _outcome(study: Study, second: str) -> None:
+    if study.error is not None:
+        st.warning(error_markdown(study.error), icon=":material/tune:")
+        return
+    if study.failed:
+        st.error(t("slo.failed"), icon=":material/error:")
+        return
+    found = study.found
+    if found is None or found.cancelled:
+        st.info(t("slo.cancelled", done=found.done if found else 0), icon=":material/stop_circle:")
+    if found is not None and any(curve.points for curve in found.curves):
+        _show(found, second)
+
+
+def _show(found: Frontier, second: str) -> None:
+    draw(_picture(found, second), "slo.frontier")
+    st.markdown(_table(found))
+    st.markdown(says("goodput-read"))
+
+
+def _picture(found: Frontier, second: str) -> Picture:
+    name, factor = _FIELDS[second]
+    upper, lower, levels = [], [], []
+    for place, curve in enumerate(c for c in found.curves if c.points):
+        upper.append(_line(curve, place, "slo_attainment_share", 100.0))
+        lower.append(_line(curve, place, name, factor))
+    scenario = found.curves[0].scenario
+    if second != "slo_throughput":
+        limit = scenario.slo.ttft_s if second == "ttft" else scenario.slo.tpot_s
+        said = f"{limit * factor:g} {t(f'slo.curve.{second}.unit')}"
+        levels = [Level(limit * factor, t("slo.level.bound", bound=said))]
+    share = f"{100 * SHARE:g} %"
+    unit = t(f"slo.curve.{second}.unit")
+    rows = (
+        Row(
+            t("slo.frontier.title"), t("slo.frontier.more", share=share), " %", upper,
+            (Level(100 * SHARE, share),), top=108,
+        ),
+        Row(t(f"slo.curve.{second}"), unit, f" {unit}", lower, levels, log=bool(levels)),
+    )  # fmt: skip
+    at = [
+        (curve.goodput.low, "")
+        for curve in found.curves
+        if curve.goodput.low > 0 and not curve.rough
+    ]
+    figure = charts.rows(
+        rows, t("slo.frontier.x"), t("slo.frontier.at"), current_theme(), height=560, at=at
+    )
+    return Picture(figure, t("slo.frontier.alt", said=_said(found)))
+
+
+def _line(curve: Curve, place: int, field: str, factor: float) -> Line:
+    points = [point for point in curve.points if point.runs]
+    spreads = np.array([point.spread(field) for point in points]) * factor
+    return Line(
+        t(f"policy.{curve.name}"),
+        np.array([point.rate_per_s for point in points]),
+        spreads[:, 0],
+        place,
+        _DASHES[place],
+        band=(spreads[:, 1], spreads[:, 2]),
+        hollow=np.array([_unstable(point) for point in points]),
+    )
+
+
+def _unstable(point: Point) -> bool:
+    """A rough run is too short to say that its backlog grows; the limit holds all the same."""
+    return not point.below_limit or (point.settled and point.growing)
+
+
+def _said(found: Frontier) -> str:
+    return "; ".join(
+        t("slo.frontier.one", policy=t(f"policy.{curve.name}"), rate=_bracket(curve))
+        for curve in found.curves
+    )
+
+
+def _bracket(curve: Curve) -> str:
+    low, high, _ = curve.goodput
+    if not curve.points:
+        return "–"
+    if low == 0:
+        return t("slo.bracket.none", rate=significant(curve.points[0].rate_per_s))
+    if math.isinf(high):
+        return t("slo.bracket.at_least", rate=significant(low))
+    return f"{significant(low)} – {significant(high)}"
+
+
+def _table(found: Frontier) -> str:
+    heads = [t(f"slo.table.{name}") for name in ("policy", "goodput", "limit", "good", "state")]
+    lines = [heads, ["---", *(["---:"] * 3), "---"]]
+    for curve in found.curves:
+        low, _, monotone = curve.goodput
+        at_low = [point for point in curve.points if point.rate_per_s == low]
+        good = at_low[0].spread("slo_throughput_requests_per_s").mean if at_low else math.nan
+        limit = curve.limit_per_s
+        state = "rough" if curve.rough else "done" if monotone else "uneven"
+        lines.append(
+            [
+                t(f"policy.{curve.name}"),
+                f"**{_bracket(curve)}**",
+                significant(limit),
+                significant(good),
+                t(f"slo.state.{state}"),
+            ]
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
