@@ -49,7 +49,7 @@ def lab_cases(draw, fixed: dict | None = None, *, tight: bool = True, rejects: b
     if order == "priority" and mode != "never":
         scheduler["evict_for_waiting"] = pick("evict_for_waiting", [False, True])
     if order == "sjf":
-        scheduler["ageing_tokens_per_s"] = pick("ageing_tokens_per_s", [0.0, 0.0, 128.0, 2048.0])
+        scheduler["aging_tokens_per_s"] = pick("aging_tokens_per_s", [0.0, 0.0, 128.0, 2048.0])
         scheduler["fcfs_after_s"] = pick("fcfs_after_s", [0.0, 2.0**-6, 2.0**-4, 0.3])
     if order == "sjf" or scheduler["victim"] == "most_remaining":
         scheduler["prediction_sigma"] = pick("prediction_sigma", [0.0, 0.5, 1.5])

@@ -59,7 +59,7 @@ class Lab(Scheduler):
 
     Order (`queue_order`): "fcfs", "priority" or "sjf", the shortest by prompt and predicted output;
     the prediction is off by a lognormal factor of `prediction_sigma`. Waiting a second makes a
-    request `ageing_tokens_per_s` tokens shorter; after `fcfs_after_s` (0: never) it goes before the
+    request `aging_tokens_per_s` tokens shorter; after `fcfs_after_s` (0: never) it goes before the
     order.
 
     Batching (`prefill`): "apart" computes prompts in iterations of their own, before decodes;
@@ -85,7 +85,7 @@ class Lab(Scheduler):
     max_num_batched_tokens: int = 2048
     queue_order: str = "fcfs"
     prediction_sigma: float = 0.0
-    ageing_tokens_per_s: float = 0.0
+    aging_tokens_per_s: float = 0.0
     fcfs_after_s: float = 0.0
     prefill: str = "chunks"
     target_itl_s: float = 0.05
@@ -106,7 +106,7 @@ class Lab(Scheduler):
         checks.whole_number("max_num_batched_tokens", self.max_num_batched_tokens, 1, MOST_TOKENS)
         checks.choice("queue_order", self.queue_order, lab_order.RANKS)
         checks.number("prediction_sigma", self.prediction_sigma, 0.0, 3.0)
-        checks.number("ageing_tokens_per_s", self.ageing_tokens_per_s, 0.0, 1e6)
+        checks.number("aging_tokens_per_s", self.aging_tokens_per_s, 0.0, 1e6)
         checks.number("fcfs_after_s", self.fcfs_after_s, 0.0, 1e6)
         checks.choice("prefill", self.prefill, PREFILL)
         checks.number("target_itl_s", self.target_itl_s, 1e-6, LONGEST_S)
@@ -165,7 +165,7 @@ class Lab(Scheduler):
     def sizes(self, columns: Mapping[str, np.ndarray], seed: int) -> np.ndarray:
         """The ranks of shortest first (tokens) of the requests with these columns."""
         predicted = np.array(self.predicted_outputs(columns["output_tokens"], seed))
-        aged = self.ageing_tokens_per_s * columns["arrival_s"]
+        aged = self.aging_tokens_per_s * columns["arrival_s"]
         return columns["prompt_tokens"] + predicted + aged
 
     def blocks_for_life(self, state: EngineState, request: int) -> int:

@@ -36,17 +36,17 @@ def _by_arrival(policy: Lab, state: EngineState) -> Key:
 
 
 def _by_size(policy: Lab, state: EngineState) -> Key:
-    """Prompt and predicted answer; waiting t seconds makes it ageing·t tokens smaller.
+    """Prompt and predicted answer; waiting t seconds makes it aging·t tokens smaller.
 
     All who wait age alike, so the later arrival may start with the handicap instead: the rank
     never changes.
     """
-    ageing = policy.ageing_tokens_per_s
+    aging = policy.aging_tokens_per_s
     arrival_s, prompt, predicted = state.arrival_s, state.prompt, state.predicted_output
 
     def rank(request: int) -> tuple:
         since = arrival_s[request]
-        return (prompt[request] + predicted[request] + ageing * since, since, request)
+        return (prompt[request] + predicted[request] + aging * since, since, request)
 
     return rank
 

@@ -75,14 +75,14 @@ LONG_AND_SHORT = [
     ("settings", "expected"),
     [
         ({}, "XBA"),
-        ({"ageing_tokens_per_s": 1.8}, "XBA"),  # 49.5 s are 89 of the 90 tokens between them
-        ({"ageing_tokens_per_s": 1.9}, "XAB"),  # and here 94
+        ({"aging_tokens_per_s": 1.8}, "XBA"),  # 49.5 s are 89 of the 90 tokens between them
+        ({"aging_tokens_per_s": 1.9}, "XAB"),  # and here 94
         ({"fcfs_after_s": 59.5}, "XAB"),  # at 60 s A has waited just so long
         ({"fcfs_after_s": 59.6}, "XBA"),
         ({"fcfs_after_s": 5.0}, "XAB"),  # both are out of patience: first come
     ],
 )
-def test_ageing(settings, expected):
+def test_aging(settings, expected):
     order = first_tokens(LONG_AND_SHORT, max_num_seqs=1, queue_order="sjf", **settings)
     assert order == expected
 
@@ -140,7 +140,7 @@ def scenario(policy, clock, model=None, **memory) -> Scenario:
 
 
 def test_the_sizes_that_a_film_sorts_by_are_those_of_the_queue():
-    policy = Lab(queue_order="sjf", prediction_sigma=0.7, ageing_tokens_per_s=30.0)
+    policy = Lab(queue_order="sjf", prediction_sigma=0.7, aging_tokens_per_s=30.0)
     rng = np.random.default_rng(4)
     requests = Requests.from_columns(
         arrival_s=np.arange(30.0),

@@ -21,7 +21,7 @@ class Lab(Engine):
         self.max_num_batched_tokens: int = given("max_num_batched_tokens", 2048)
         self.order: str = given("queue_order", "fcfs")
         self.sigma: float = given("prediction_sigma", 0.0)
-        self.ageing: float = given("ageing_tokens_per_s", 0.0)
+        self.aging: float = given("aging_tokens_per_s", 0.0)
         self.patience_s: float = given("fcfs_after_s", 0.0)
         self.prefill: str = given("prefill", "chunks")
         self.target_itl_s: float = given("target_itl_s", 0.05)
@@ -101,7 +101,7 @@ class Lab(Engine):
         """Smaller joins first."""
         if self.order == "priority":
             return (request.priority, request.arrival_s, request.id)
-        size = request.prompt + self.predicted(request) + self.ageing * request.arrival_s
+        size = request.prompt + self.predicted(request) + self.aging * request.arrival_s
         if self.patience_s > 0 and request.arrival_s + self.patience_s <= self.now_s:
             return (0, request.arrival_s, int(request.id))
         return (1, size, request.arrival_s, int(request.id))

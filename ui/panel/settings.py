@@ -56,7 +56,7 @@ CODES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "max_num_queued_reqs": "queuedreqs",
             "max_num_queued_tokens": "queuedtokens",
             "prediction_sigma": "predsigma",
-            "ageing_tokens_per_s": "ageing",
+            "aging_tokens_per_s": "aging",
             "fcfs_after_s": "fcfsafter",
             "prefill": "beside",
             "target_itl_s": "targetitl",

@@ -18,7 +18,7 @@ from ui.panel.settings import GROUPS, Shape, setting_of, settings_for
 PUBLISHED = {
     "act": "memory.activation_bytes_per_gpu",
     "admission": "policy.admission",
-    "ageing": "policy.ageing_tokens_per_s",
+    "aging": "policy.aging_tokens_per_s",
     "arr": "stream.arrivals.kind",
     "arrcv": "stream.arrivals.cv",
     "balabs": "cluster.balance_abs",
