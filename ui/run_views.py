@@ -122,11 +122,11 @@ def _one_film(scenario: Scenario) -> None:
 
 
 def _engine_word(scenario: Scenario, number: int) -> str:
-    """An engine by its number, counted from 1, and what it does where that differs."""
+    """An engine by the number that tables give it, and what it does where that differs."""
     prefill = scenario.cluster.prefill_engines
     if not prefill:
-        return str(number + 1)
-    return t("film.engine.prefill" if number < prefill else "film.engine.decode", n=number + 1)
+        return str(number)
+    return t("film.engine.prefill" if number < prefill else "film.engine.decode", n=number)
 
 
 def _link(view: View) -> str:

@@ -89,6 +89,12 @@ def _requests(run: Key, language: str):
         columns["class"] = [names[index] for index in table["request_class"].tolist()]
     if run.scenario.n_engines > 1:
         columns["engine"] = table["engine_id"]
+    if run.scenario.cluster.prefill_engines:
+        decodes = table["decode_engine_id"]
+        columns["decode_engine"] = np.where(decodes < 0, np.nan, decodes)
+        columns["transfer_s"] = table["transfer_s"]
+    if (table["attempts"] > 1).any():
+        columns["attempts"] = table["attempts"]
     columns |= {
         "status": [words[code] for code in table["status"].tolist()],
         "arrival_s": table["arrival_s"],
@@ -101,7 +107,7 @@ def _requests(run: Key, language: str):
         "met": metrics.meets_slo(table, run.scenario.slo),
         "preemptions": table["preemptions"],
     }
-    for name in ("recomputed_tokens", "cached_tokens", "swapped_blocks"):
+    for name in ("recomputed_tokens", "cached_tokens", "cached_again_tokens", "swapped_blocks"):
         if table[name].any():
             columns[name] = table[name]
     return pd.DataFrame(columns)

@@ -8,7 +8,7 @@ export function drawHeader(pen, box, film, state, words) {
   const room = half * (box.narrow ? 0.7 : 0.72);
   const baseline = box.y + 42;
   const { engine, engines } = film.header;
-  const which = engines > 1 ? ` · ${words.text("say.engine", { n: engine + 1 })}` : "";
+  const which = engines > 1 ? ` · ${words.text("say.engine", { n: engine })}` : "";
   const last = words.count(film.total - 1);
   const [clock, clockUnit] = clockParts(words, state.startNs);
   const [duration, unit] = words.timeParts(state.endNs - state.startNs);
