@@ -407,6 +407,8 @@ v1 = st.builds(
     watermark=st.floats(0, 0.99),
     enable_prefix_caching=st.booleans(),
     queue_order=st.sampled_from(["fcfs", "priority"]),
+    max_num_queued_reqs=st.none() | st.integers(0, 5000),
+    max_num_queued_tokens=st.none() | st.integers(0, 200_000),
 )
 v0 = st.builds(
     VllmV0,
