@@ -65,6 +65,7 @@ MOST_OUTPUT_TOKENS = 2_000_000
 _ALWAYS_REFUSED = [REASON[name] for name in ("never_fits", "exceeds_context", "exceeds_budget")]
 _FASTEST_PER_S = 1e6
 _FEWEST_COMPLETIONS = 50
+_TURNS_SAMPLE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,11 @@ def gpus(scenario: Scenario) -> int:
 
 
 def rate_of(scenario: Scenario) -> float:
-    """Requests/s per GPU that arrive; LabError no_rate where arrivals have no rate."""
-    return value_at(scenario, RATE) / gpus(scenario)
+    """Requests/s per GPU that come, further turns of conversations included.
+
+    LabError no_rate where arrivals have no rate.
+    """
+    return value_at(scenario, RATE) * _requests_per_arrival(scenario) / gpus(scenario)
 
 
 def affordable(scenario: Scenario, requests: int) -> int:
@@ -113,20 +117,23 @@ def affordable(scenario: Scenario, requests: int) -> int:
 def steady(scenario: Scenario, requests: int) -> Scenario:
     """The scenario with about so many requests, and streams that last equally long from time 0.
 
-    Each stream with a rate gets requests in proportion to it. Streams without one (all at once)
-    stay as they are. Raises LabError no_rate where no stream has a rate.
+    Each stream with a rate gets requests in proportion to it, and to the turns that follow each
+    arrival. Streams without one (all at once) stay as they are. Raises LabError no_rate where no
+    stream has a rate.
     """
     checks.whole_number("requests", requests, 1, 10**7)
-    total = value_at(scenario, RATE)
-    streams = tuple(
-        replace(
-            stream,
-            n_requests=max(round(requests * stream.arrivals.rate_per_s / total), 1),
-            start_s=0.0,
-        )
+    value_at(scenario, RATE)  # says where there is none
+    shares = [
+        stream.arrivals.rate_per_s * stream.turns.mean_turns
         if stream.arrivals.kind in OPEN_LOOP
-        else stream
+        else 0.0
         for stream in scenario.workload.streams
+    ]
+    streams = tuple(
+        replace(stream, n_requests=max(round(requests * share / sum(shares)), 1), start_s=0.0)
+        if share
+        else stream
+        for stream, share in zip(scenario.workload.streams, shares, strict=True)
     )
     return replace(scenario, workload=replace(scenario.workload, streams=streams))
 
@@ -181,10 +188,14 @@ def saturation(scenario: Scenario, seed: int, requests: int) -> float | LabError
 
     All requests come at once. Counted are completions from the time when a WARM_UP_SHARE of the
     requests has finished until the last one is admitted. There is no limit where requests are
-    refused or given up because others wait, and none is found where the queue empties too soon.
+    refused or given up because others wait, or follow one another, and none is found where the
+    queue empties too soon.
     """
     try:
-        columns = simulate(_at(scenario, _FASTEST_PER_S, seed, requests)).requests
+        scenario = _at(scenario, _FASTEST_PER_S, seed, requests)
+        if any(stream.has_conversations for stream in scenario.workload.streams):
+            return math.inf
+        columns = simulate(scenario).requests
     except LabError as error:
         return error
     status = columns["status"]
@@ -206,8 +217,16 @@ def _at(scenario: Scenario, rate_per_s: float, seed: int, requests: int) -> Scen
     """The run of a rate per GPU: so many requests, and those of the warm-up before them."""
     total = math.ceil(requests / (1 - WARM_UP_SHARE))
     scenario = replace(steady(scenario, total), seed=seed)
-    per_s = min(rate_per_s * gpus(scenario), _FASTEST_PER_S)
-    return replace_at(scenario, RATE, per_s)
+    per_s = rate_per_s * gpus(scenario) / _requests_per_arrival(scenario)
+    return replace_at(scenario, RATE, min(per_s, _FASTEST_PER_S))
+
+
+def _requests_per_arrival(scenario: Scenario) -> float:
+    """1, or more where conversations go on after the request with which they begin."""
+    if not any(stream.has_conversations for stream in scenario.workload.streams):
+        return 1.0
+    follows = steady(scenario, _TURNS_SAMPLE).requests().follows
+    return len(follows) / np.count_nonzero(follows < 0)
 
 
 def _in_system(requests: Columns, at_s: float) -> int:

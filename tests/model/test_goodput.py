@@ -11,7 +11,7 @@ from model import catalogue
 from model.errors import LabError
 from model.goodput import FULL, Effort, Point, frontier, search
 from model.iteration_time import Linear
-from model.parameters import RATE, replace_at, with_policy
+from model.parameters import RATE, replace_at, value_at, with_policy
 from model.scenario import Memory, Scenario, Slo, TraceReference
 from model.schedulers.vllm_v1 import VllmV1
 from model.simulator import simulate
@@ -22,6 +22,7 @@ from model.steady_load import (
     grows,
     load_run,
     measured,
+    rate_of,
     saturation,
     steady,
 )
@@ -178,6 +179,18 @@ def test_streams_run_side_by_side_and_last_equally_long():
     base, extra = steady(peak, 1000).workload.streams
     assert (base.n_requests, extra.n_requests) == (200, 800)  # 2 and 8 requests/s
     assert (base.start_s, extra.start_s) == (0.0, 0.0)
+
+
+def test_turns_of_conversations_are_requests_too():
+    talks = catalogue.presets()["conversation-turns"].scenario
+    per_arrival = len(talks.requests().follows) / (talks.requests().follows < 0).sum()
+    assert per_arrival > 2
+    begins = value_at(talks, RATE)
+    assert rate_of(talks) == pytest.approx(begins * per_arrival, rel=0.1)
+    assert saturation(talks, 0, 400) == float("inf")
+    run = load_run(talks, rate_of(talks), 0, 400)
+    assert run.requests == pytest.approx(400, rel=0.05)
+    assert 0 <= run.slo_attainment_share <= 1
 
 
 def test_long_answers_get_fewer_requests():

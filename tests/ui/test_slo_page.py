@@ -110,6 +110,11 @@ def test_refusing_saves_what_is_served_in_time(open_app):
     assert float(good.value.split()[0]) > 5 * float(good.delta.split()[-1])
 
 
+def test_a_link_says_who_is_measured(open_app):
+    app = opened(open_app, part="goodput", who="orca,nonsense,vllm-v0")
+    assert app.multiselect(key="slo.policies").value == ["orca", "vllm-v0"]
+
+
 def test_a_closed_loop_has_no_rate_and_says_so(open_app):
     app = opened(open_app, part="goodput", preset="customer-service", arr="closed_loop", v="2")
     assert not app.exception
@@ -161,9 +166,8 @@ def test_a_finished_study_is_shown(open_app):
     app = opened(open_app, part="goodput")
     one = ended(study.start(scenarios(), Effort(60, 2), Effort(20, 1)))
     chosen = dict(one.scenarios)
-    app.multiselect(key="slo.policies").set_value(list(chosen))
     app.session_state["slo.study"] = one
-    app.run()
+    app.multiselect(key="slo.policies").set_value(list(chosen)).run()
     assert not app.exception
     table = [m.value for m in app.main.markdown if "vLLM V1 | **" in m.value]
     assert table

@@ -16,13 +16,17 @@ from model.parameters import replace_at, with_policy
 from model.scenario import Scenario
 from model.steady_load import Run, gpus, load_run, saturation
 from model.workers import shared
+from ui.choose import choose
 from ui.language import t
+from ui.lesson import Figure, figures
 from ui.pictures import Picture, draw
+from ui.slo.frame import limits, viewer
+from ui.slo.words import says, time
 from ui.theme import current_theme
-from ui.units import significant
+from ui.units import percent, significant
 from validation import slo_lesson as lesson
 
-__all__ = ["LOADS", "RULES", "Choice", "Outcome", "cap_control", "measured", "overload_picture"]
+__all__ = ["LOADS", "RULES", "Choice", "Outcome", "admission", "measured"]
 
 LOADS = (0.6, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 """Offered load, as a share of what the saturated engine finishes."""
@@ -192,3 +196,50 @@ def overload_picture(outcomes: Mapping[str, Outcome], load: float) -> None:
         for rate in (one.at(load).slo_throughput_requests_per_s,)
     )
     draw(Picture(figure, t("slo.overload.alt", said=said)), "slo.overload")
+
+
+# -- the part itself -------------------------------------------------------------------------------
+
+
+def admission(scenario: Scenario) -> None:
+    """Choose a rule, a load and how patient the refused are; see what is still in time."""
+    limit = limit_of(scenario)
+    st.markdown(says("admission", limit=significant(limit)))
+    rule = choose("rule", RULES, "slo.rule", t("slo.rule"))
+    left, middle, right = st.columns(3, gap="medium")
+    with left:
+        number = cap_control(rule, scenario, limit)
+    with right:
+        retries = st.slider(t("slo.retries"), 0, 6, 0, key="retries", bind="query-params")
+    with middle:
+        load = st.select_slider(
+            t("slo.offered"), LOADS, 1.25, key="offered", bind="query-params"
+        )
+    outcomes = {
+        "open": measured(scenario, Choice("open")),
+        rule: measured(scenario, Choice(rule, number, retries)),
+    }
+    before, after = (outcome.at(load) for outcome in outcomes.values())
+    unit = t("unit.requests_per_s")
+    figures(
+        (
+            Figure(t("slo.figure.good"), significant(after.slo_throughput_requests_per_s), unit,
+                   t("slo.figure.open", n=significant(before.slo_throughput_requests_per_s))),
+            Figure(t("slo.figure.refused"), *percent(after.refused_share),
+                   t("slo.figure.tries", n=significant(after.attempts_mean))),
+            Figure(t("slo.figure.kept"), *percent(served_well(after)),
+                   t("slo.figure.open", n=" ".join(percent(served_well(before))))),
+            Figure(t("measure.ttft_p99_s"), *time(after.ttft_p99_s).split("\u00a0"),
+                   t("slo.figure.open", n=time(before.ttft_p99_s))),
+            Figure(t("measure.tpot_p90_s"), *time(after.tpot_p90_s).split("\u00a0"),
+                   t("slo.figure.open", n=time(before.tpot_p90_s))),
+        )
+    )  # fmt: skip
+    picture, words = st.columns([3, 2], gap="large")
+    with picture:
+        overload_picture(outcomes, load)
+    with words:
+        st.markdown(says(f"rule-{rule.replace('_', '-')}"))
+        st.markdown(says("retries") if retries else says("admission-read"))
+    limits("limits-admission")
+    viewer("admission", scenario)

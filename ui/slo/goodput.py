@@ -19,12 +19,13 @@ from model.schedulers import POLICIES
 from ui.choose import choose
 from ui.language import error_markdown, t
 from ui.pictures import Picture, draw
+from ui.slo.frame import limits, viewer
 from ui.slo.study import Study, start
-from ui.slo.words import says
+from ui.slo.words import bound, says
 from ui.theme import current_theme
 from ui.units import significant
 
-__all__ = ["goodput_view"]
+__all__ = ["goodput"]
 
 MOST = 4
 _FIRST = ("vllm-v1", "vllm-v0", "orca", "static")
@@ -39,8 +40,15 @@ _FIELDS = {  # of the second row: field of a run, factor
 _DASHES = ("solid", "dashdot", "dot", "longdash")
 
 
-def goodput_view(scenario: Scenario) -> None:
+def goodput(scenario: Scenario) -> None:
     """Choose policies, measure them, see the curves as they come."""
+    st.markdown(says("goodput", ttft=bound(scenario.slo.ttft_s), tpot=bound(scenario.slo.tpot_s)))
+    _measuring(scenario)
+    limits("limits-goodput")
+    viewer("goodput", scenario)
+
+
+def _measuring(scenario: Scenario) -> None:
     study: Study | None = st.session_state.get(_STUDY)
     scenarios = _scenarios(scenario)
     if study is not None and study.running and study.scenarios != scenarios:
@@ -72,16 +80,26 @@ def goodput_view(scenario: Scenario) -> None:
 def _scenarios(scenario: Scenario) -> Mapping[str, Scenario]:
     names = [name for name in POLICIES if _under(scenario, name) is not None]
     first = [name for name in dict.fromkeys((scenario.policy.name, *_FIRST)) if name in names]
-    chosen = st.multiselect(
+    with st.container(key="code-who"):  # the address has codes, which a learner never sees
+        st.html("<style>.st-key-code-who {display: none}</style>")
+        code = st.text_input("who", key="who", bind="query-params", label_visibility="collapsed")
+    chosen = [name for name in (code or "").split(",") if name in names] or first
+    st.session_state["slo.policies"] = chosen[:MOST]
+
+    def take() -> None:
+        picked = st.session_state["slo.policies"]
+        st.session_state["who"] = "" if picked == first[:MOST] else ",".join(picked)
+
+    st.multiselect(
         t("slo.policies"),
         names,
-        default=first[:MOST],
         format_func=lambda name: t(f"policy.{name}"),
         key="slo.policies",
+        on_change=take,
         max_selections=MOST,
         wrap=True,
     )
-    return {name: _under(scenario, name) for name in chosen}
+    return {name: _under(scenario, name) for name in chosen[:MOST]}
 
 
 def _under(scenario: Scenario, name: str) -> Scenario | None:
