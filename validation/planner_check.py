@@ -1,0 +1,248 @@
+"""A plan put to the test: its deployment simulated, and the fewest engines that keep the promise.
+
+:func:`check` is a generator: the planned deployment and the two pools first, then the same knobs on
+more or fewer engines until the smallest number is known that reaches an attainment of 90 % in a
+stable run. A number is judged by several seeds, each at least 500 requests after warm-up and long
+enough for every engine to fill up (five mean stays).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor, wait
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from model.errors import LabError
+from model.goodput import SHARE, Point
+from model.metrics.latency import Window
+from model.metrics.usage import time_mean
+from model.scenario import LARGEST_ENGINES, Scenario
+from model.simulator import simulate
+from model.steady_load import WARM_UP_SHARE, Run, affordable, measured, rate_of, steady
+
+__all__ = ["SEEDS", "Found", "Iterations", "Outcome", "check", "measure", "requests_for", "tried"]
+
+SEEDS = (0, 1, 2)
+FEWEST_REQUESTS, MOST_REQUESTS = 500, 6000
+_STAYS = 5
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """Iterations of a run after warm-up: mean decodes of an engine over time, how long those with
+    prompt tokens took (seconds; nan where there is none), and how many kept the TPOT bound."""
+
+    decodes_mean: float
+    mixed_p50_s: float
+    mixed_max_s: float
+    kept_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Runs of one deployment, one a seed; ``error`` where it cannot run."""
+
+    engines: int
+    prefill_engines: int
+    point: Point
+    iterations: tuple[Iterations, ...] = ()
+    error: LabError | None = None
+
+    @property
+    def attainment(self) -> float:
+        """Share of requests that kept both SLOs, the mean over the seeds."""
+        return self.mean("slo_attainment_share")
+
+    @property
+    def good(self) -> bool:
+        """Attainment of at least 90 %, and no backlog that grows."""
+        return self.error is None and self.point.good(SHARE)
+
+    def mean(self, name: str) -> float:
+        """Mean over the seeds of a field of a run or of its iterations."""
+        rows = self.iterations if name in Iterations.__slots__ else self.point.runs
+        sample = [getattr(row, name) for row in rows]
+        return float(np.mean(sample)) if sample else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known so far; ``needed`` engines are the fewest, None while that is open.
+
+    ``tried`` are outcomes of the planned knobs by ascending engines, the planned number among
+    them. ``bounded``: not even the largest number that was tried is enough.
+    """
+
+    planned: int
+    split: Outcome | None = None
+    tried: tuple[Outcome, ...] = ()
+    runs: int = 0
+    needed: int | None = None
+    bounded: bool = False
+    finished: bool = False
+    cancelled: bool = False
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Of the planned number of engines."""
+        return next((one for one in self.tried if one.engines == self.planned), None)
+
+
+def requests_for(scenario: Scenario, stay_s: float) -> int:
+    """Requests after warm-up in a run: so many that it is five stays long, within limits."""
+    gpus = scenario.tensor_parallel * scenario.n_engines
+    long = math.ceil(_STAYS * stay_s * rate_of(scenario) * gpus)
+    return affordable(scenario, min(max(FEWEST_REQUESTS, long), MOST_REQUESTS))
+
+
+def measure(scenario: Scenario, seed: int, requests: int) -> tuple[Run, Iterations] | LabError:
+    """One run at the scenario's own rate; a fault is returned, not raised."""
+    try:
+        total = math.ceil(requests / (1 - WARM_UP_SHARE))
+        result = simulate(replace(steady(scenario, total), seed=seed))
+    except LabError as error:
+        return error
+    arrival_s = np.sort(result.requests["arrival_s"])
+    window = Window(float(arrival_s[int(WARM_UP_SHARE * total)]), float(arrival_s[-1]), True)
+    rows = result.iterations
+    inside = (rows["start_s"] >= window.start_s) & (rows["end_s"] <= window.end_s)
+    took_s = (rows["end_s"] - rows["start_s"])[inside]
+    mixed = rows["prefill_tokens"][inside] > 0
+    mixed_s = took_s[mixed]
+    decodes = time_mean(rows, rows["decode_requests"], window, scenario.n_engines)
+    kept = took_s <= scenario.slo.tpot_s + 1e-9
+    facts = Iterations(
+        decodes_mean=decodes,
+        mixed_p50_s=float(np.median(mixed_s)) if len(mixed_s) else math.nan,
+        mixed_max_s=float(mixed_s.max()) if len(mixed_s) else math.nan,
+        kept_share=float(kept.mean()) if len(kept) else math.nan,
+    )
+    return measured(result.requests, scenario, seed), facts
+
+
+def check(
+    deploy: Callable[[int], Scenario],
+    planned: int,
+    split: Scenario | None,
+    stay_s: float,
+    *,
+    executor: Executor | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[Found]:
+    """Simulate ``deploy(planned)`` and ``split``, then look for the fewest engines.
+
+    ``deploy`` gives the planned knobs on a number of engines and may raise LabError; at most
+    LARGEST_ENGINES are tried.
+    """
+    bench = _Bench(stay_s, executor, cancelled)
+    outcomes: dict[int, Outcome] = {}
+    pools, complete = None, False
+
+    def known(**more) -> Found:
+        by_size = tuple(outcomes[n] for n in sorted(outcomes))
+        return Found(planned, pools, by_size, bench.runs, cancelled=bench.stopped, **more)
+
+    search = tried(planned)
+    engines = next(search)
+    while not bench.stopped:
+        outcome = bench.outcome(engines, lambda n=engines: deploy(n))
+        if outcome is None:
+            break
+        outcomes[engines] = outcome
+        yield known()
+        if split is not None and pools is None:
+            pools = bench.outcome(split.n_engines, lambda: split)
+            yield known()
+        if outcome.error is not None:
+            break
+        try:
+            engines = search.send(outcome.good)
+        except StopIteration:
+            complete = True
+            break
+    needed = min((n for n, outcome in outcomes.items() if outcome.good), default=None)
+    if not complete:
+        needed = None
+    yield known(needed=needed, bounded=complete and needed is None, finished=True)
+
+
+def tried(planned: int) -> Generator[int, bool, None]:
+    """Numbers of engines to try, the planned one first; each is answered by ``send(is it enough)``.
+
+    From the plan in steps that double, down while it is enough and up while it is not, then by
+    halving between the largest that is not and the smallest that is.
+    """
+    low, high = 0, LARGEST_ENGINES + 1  # low is not enough, high is (or is out of reach)
+    engines, step, direction = planned, 1, 0
+    while high - low > 1:
+        enough = yield engines
+        low, high = (low, min(high, engines)) if enough else (max(low, engines), high)
+        direction = direction or (-1 if enough else 1)
+        turned = enough is (direction > 0)
+        step = 0 if turned or not step else step
+        if step:
+            engines = min(max(engines + direction * step, low + 1), high - 1)
+            step *= 2
+        else:
+            engines = (low + high) // 2
+
+
+class _Bench:
+    """Runs deployments, here or on an executor, until somebody asks to stop."""
+
+    def __init__(self, stay_s: float, executor: Executor | None, cancelled) -> None:
+        self._stay_s = stay_s
+        self._executor = executor
+        self._cancelled = cancelled
+        self.runs = 0
+        self.stopped = False
+
+    def outcome(self, engines: int, deploy: Callable[[], Scenario]) -> Outcome | None:
+        """All seeds of a deployment; None where it was stopped before they were through."""
+        try:
+            scenario = deploy()
+        except LabError as error:
+            return Outcome(engines, 0, Point(math.nan), error=error)
+        requests = requests_for(scenario, self._stay_s)
+        tasks = [(scenario, seed, requests) for seed in SEEDS]
+        answers = self._play(tasks)
+        if answers is None:
+            return None
+        cluster = scenario.cluster
+        faults = [answer for answer in answers if isinstance(answer, LabError)]
+        sizes = scenario.n_engines, cluster.prefill_engines
+        if faults:
+            return Outcome(*sizes, Point(rate_of(scenario)), error=faults[0])
+        runs, iterations = zip(*answers, strict=True)
+        point = Point(rate_of(scenario), runs, settled=True)
+        return Outcome(*sizes, point, iterations)
+
+    def _play(self, tasks: list) -> list | None:
+        if self._executor is None:
+            answers = []
+            for task in tasks:
+                if self._is_stopped():
+                    return None
+                answers.append(measure(*task))
+                self.runs += 1
+            return answers
+        futures = [self._executor.submit(measure, *task) for task in tasks]
+        try:
+            waiting = set(futures)
+            while waiting:
+                if self._is_stopped():
+                    return None
+                done, waiting = wait(waiting, timeout=_POLL_S)
+                self.runs += len(done)
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _is_stopped(self) -> bool:
+        self.stopped = self.stopped or self._cancelled()
+        return self.stopped

@@ -1,0 +1,71 @@
+"""What a plan is asked for: a kind of requests, their rate, and two promises.
+
+Public: :func:`asked`, :class:`Load`, :func:`load_of`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from model.cluster import Cluster
+from model.parameters import OPEN_LOOP, RATE, replace_at
+from model.scenario import Scenario, Slo
+from model.steady_load import steady
+from model.workload import Arrivals, Lengths, Stream, Workload
+
+__all__ = ["Load", "asked", "load_of"]
+
+_SAMPLE = 2000  # requests that means are taken of
+
+
+def asked(
+    scenario: Scenario, rate_per_s: float, slo: Slo, means: tuple[int, int] | None = None
+) -> Scenario:
+    """One engine of the scenario, with its kind of requests at this rate and with these promises.
+
+    Requests that come from a file, all at once or from users who wait have no rate; in their place
+    come requests of the mean lengths ``means`` (prompt, output), at random times.
+    """
+    workload = scenario.workload
+    one = replace(scenario, slo=slo, n_engines=1, cluster=Cluster())
+    kinds = {stream.arrivals.kind for stream in getattr(workload, "streams", ())}
+    if kinds and kinds <= set(OPEN_LOOP):
+        return replace_at(one, RATE, rate_per_s)
+    if means is None:
+        found = scenario.requests()
+        means = round(found.prompt_tokens.mean()), round(found.output_tokens.mean())
+    prompt, output = (Lengths("fixed", float(max(n, 1))) for n in means)
+    stream = Stream("load", _SAMPLE, Arrivals("poisson", rate_per_s), prompt, output)
+    return replace(one, workload=Workload((stream,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The requests of a plan: rate of all engines, mean lengths, and how they scatter.
+
+    ``context_tokens`` is the mean context of a decode over time: long answers are there for longer.
+    ``prompt_cv`` is the standard deviation of prompts over their mean.
+    """
+
+    rate_per_s: float
+    prompt_tokens: float
+    output_tokens: float
+    context_tokens: float
+    prompt_cv: float = 0.0
+
+
+@lru_cache(maxsize=128)
+def _lengths(scenario: Scenario) -> tuple[float, float, float, float]:
+    found = steady(scenario, _SAMPLE).requests()
+    prompt, output = found.prompt_tokens, found.output_tokens
+    context = float(((prompt + output / 2) * output).sum() / output.sum())
+    mean = float(prompt.mean())
+    return mean, float(output.mean()), context, float(prompt.std()) / mean
+
+
+def load_of(scenario: Scenario) -> Load:
+    """The load of a scenario that :func:`asked` made."""
+    rate = sum(stream.arrivals.rate_per_s for stream in scenario.workload.streams)
+    alike = replace(replace_at(scenario, RATE, 1.0), slo=Slo(), seed=0)  # means depend on neither
+    return Load(rate, *_lengths(alike))
