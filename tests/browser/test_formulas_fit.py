@@ -18,6 +18,8 @@ PARTS = [(page, part) for page, parts in LESSONS.items() if exists(page) for par
 # Of the page on validation: the rows with the widest formulas.
 ROWS = ("improvement", "padding_geometric", "chunk_budget", "ttft_p99", "time_srpt", "goodput")
 
+GUESSES = "[class*=st-key-predict] button"
+
 CUT = """() => {
   const out = [];
   const host = [...document.querySelectorAll('*')].find(e => e.shadowRoot?.querySelector('.deriv'));
@@ -86,8 +88,10 @@ def cut_in_the_viewers(page):
 @pytest.mark.parametrize(("theme", "language"), LOOKS)
 @pytest.mark.parametrize(("lesson", "part"), PARTS)
 def test_formulas_of_a_lesson_fit(open_page, lesson, part, theme, language):
-    page = open_page(f"/{lesson}?lang={language}&part={part}", theme=theme, ready="h1")
-    guesses = page.locator("[class*=st-key-predict] button")
+    page = open_page(
+        f"/{lesson}?lang={language}&part={part}", theme=theme, ready=f"{GUESSES}, .deriv math"
+    )
+    guesses = page.locator(GUESSES)
     if guesses.count():
         guesses.first.click()
         settle(page)

@@ -85,9 +85,13 @@ def _table(found: Mapping[Case, Record]) -> Case:
     case = case if case in rows else rows[0]
 
     def take() -> None:
-        taken = st.session_state[key]["selection"]["rows"]
-        if taken:
-            st.session_state["row"] = code_of(rows[taken[0]])
+        taken = st.session_state[key]["selection"]
+        # A click on any cell counts for its row.
+        row = next((row for row, _ in taken.get("cells", ())), None)
+        if row is None and taken["rows"]:
+            row = taken["rows"][0]
+        if row is not None:
+            st.session_state["row"] = code_of(rows[row])
 
     # A new key lets the chosen row be the selected one, wherever the choice came from.
     key = f"val.table.{topic}.{code_of(case)}"
@@ -95,7 +99,7 @@ def _table(found: Mapping[Case, Record]) -> Case:
         _frame(current_language(), topic, tuple(found[case] for case in rows)),
         key=key,
         on_select=take,
-        selection_mode="single-row-required",
+        selection_mode=["single-row-required", "single-cell"],
         selection_default={"selection": {"rows": [rows.index(case)]}},
         hide_index=True,
         height=min(_TALLEST, _ROW * (len(rows) + 1) + 2),
