@@ -538,3 +538,10 @@ def test_a_film_shows_retracted_requests_at_the_back_of_the_queue():
     names = [result.inputs.request_id[i] for i in waits["request"]]
     place = dict(zip(names, waits["key"].tolist(), strict=True))  # the last wait of each
     assert place["d"] < place["b"] < place["a"]
+
+
+def test_a_step_beside_prompts_does_not_let_the_share_decay():
+    ratio = NewTokenRatio(1.0)
+    ratio.skip_tick()
+    assert ratio.at(1) == 0.7
+    assert ratio.at(301) == pytest.approx(0.399)
