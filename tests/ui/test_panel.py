@@ -230,7 +230,8 @@ def test_the_changed_settings_are_a_group_of_their_own(open_app):
         ("en", "水位线", "watermark"),
         ("zh", "watermark", "watermark"),
         ("zh", "种子", "seed"),
-        ("zh", "think time", None),
+        ("zh", "think time", "turnthink"),
+        ("zh", "nothing of that name", None),
     ],
 )
 def test_the_search_knows_every_name(open_app, language, text, code):
