@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-import sys
 import threading
-import types
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import spawn
 
 __all__ = ["MOST_WORKERS", "Workers", "shared"]
 
@@ -52,7 +51,8 @@ class Workers(Executor):
 
     def submit(self, function, /, *args, **kwargs) -> Future:
         try:
-            return self._running().submit(function, *args, **kwargs)
+            with _without_script():  # a pool may start its processes one task after the other
+                return self._running().submit(function, *args, **kwargs)
         except BrokenProcessPool:
             _log.warning("worker processes have died; threads go on")
             self._replace(ThreadPoolExecutor(self.size, "worker"))
@@ -93,6 +93,7 @@ def shared() -> Workers:
 
 def _processes(size: int) -> ProcessPoolExecutor:
     """A pool whose processes have all started. Raises where that is not possible."""
+    _leave_out_script()
     context = multiprocessing.get_context(_start_method())
     if context.get_start_method() == "forkserver":
         context.set_forkserver_preload(["model.goodput"])
@@ -114,20 +115,43 @@ def _start_method() -> str:
     return "forkserver" if "forkserver" in known else "spawn"
 
 
+class _Starting(threading.local):
+    """Whether this thread is starting workers."""
+
+    workers = False
+
+
+_starting = _Starting()
+
+
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Hide the main module while processes start, which would import it otherwise.
+    """Processes that this thread starts do not import the main module.
 
-    Under Streamlit it is the script of the page: a worker would run the whole app.
+    Under Streamlit it is the script of the page, and a worker would run the whole app. Hiding
+    ``sys.modules["__main__"]`` would not do, because other sessions set it at any time.
     """
-    script = sys.modules.get("__main__")
-    bare = types.ModuleType("__main__")
-    sys.modules["__main__"] = bare
+    _starting.workers = True
     try:
         yield
     finally:
-        if sys.modules.get("__main__") is bare and script is not None:
-            sys.modules["__main__"] = script
+        _starting.workers = False
+
+
+def _leave_out_script() -> None:
+    """Let multiprocessing tell workers nothing of the main module (done once)."""
+    tell = spawn.get_preparation_data
+    if getattr(tell, "leaves_out_script", False):
+        return
+
+    def preparation(name: str) -> dict:
+        told = tell(name)
+        if _starting.workers:
+            told = {key: value for key, value in told.items() if not key.startswith("init_main")}
+        return told
+
+    preparation.leaves_out_script = True
+    spawn.get_preparation_data = preparation
 
 
 def _initialize() -> None:
