@@ -5,7 +5,7 @@ F8      bytes left for KV, F8a in tokens, F8b in blocks, F8c tokens of blocks
 F9      requests that fit when each reserves the context limit (Orca-Max)
 F9a     requests that fit in whole blocks (paged)
 F10     blocks of n tokens, F10a mean waste in the last block,
-F10b    its share
+F10b    its share, F10c prompt tokens that a prefix cache has, F10d their share
 F11     share of reserved KV that holds tokens
 ======
 
@@ -19,6 +19,7 @@ import sympy
 from sympy import Sum, ceiling, floor
 
 from formulas.formula import Formula
+from formulas.functions import Smallest
 from formulas.registry import formula
 from formulas.relation import Relation, equation
 from formulas.step import Algebra, Assumption, Definition, Inequality
@@ -166,6 +167,50 @@ def block_waste_share() -> Formula:
             Algebra("result", relation),
         ),
         assumptions=("paged", "uniform_remainder"),
+    )
+
+
+@formula("F10c")
+def cached_tokens() -> Formula:
+    """``bs·⌊min(n_kv, n − 1)/bs⌋``: of a prompt of 1,640 after 1,579 stored tokens 1,568 are found.
+
+    Only full blocks are found, and the last token of a prompt is always computed.
+    """
+    same, usable, hit = symbols("n_old n_use n_hit")
+    relation = equation(hit, bs * floor(Smallest(same, n - one_token) / bs))
+    return Formula(
+        relation,
+        derivation=(
+            Definition("usable", equation(usable, Smallest(same, n - one_token))),
+            Definition("full", equation(hit, bs * floor(usable / bs))),
+            Algebra("result", relation),
+        ),
+        consequences=(
+            Inequality("at_most_stored", Relation(hit, same, "≤")),
+            Inequality("one_left", Relation(hit, n - one_token, "≤")),
+        ),
+        assumptions=("paged", "still_cached"),
+    )
+
+
+@formula("F10d")
+def hit_rate() -> Formula:
+    """Hit rate of a prompt: 95.6 % for 1,568 of 1,640 tokens."""
+    same, hit, share = symbols("n_old n_hit H_hit")
+    relation = equation(share, bs / n * floor(Smallest(same, n - one_token) / bs))
+    return Formula(
+        relation,
+        derivation=(
+            Definition(
+                "found",
+                equation(hit, bs * floor(Smallest(same, n - one_token) / bs)),
+                formula="F10c",
+            ),
+            Definition("share", equation(share, hit / n)),
+            Algebra("result", relation),
+        ),
+        consequences=(Inequality("below_one", Relation(share, 1, "<")),),
+        assumptions=("paged", "still_cached"),
     )
 
 

@@ -8,6 +8,7 @@ F2b     attention FLOP of a chunk of a prompt
 F2c     context at which attention costs as much as the linear layers
 F2d     attention's share of the linear work at a context
 F2e     experts of a layer that T tokens touch
+F2f     FLOP to prefill a prompt whose beginning is cached
 F3      KV bytes per token (MHA, GQA), F3a of a latent cache (MLA),
 F3b     KV bytes per token on one of g GPUs
 ======
@@ -188,6 +189,26 @@ def touched_experts() -> Formula:
         ),
         assumptions=("uniform_routing",),
     )  # fmt: skip
+
+
+@formula("F2f")
+def rest_of_a_prompt_flop() -> Formula:
+    """``2·Ψ_a·(n − c) + 2·n_L·d_a·(n² − c²)``: a whole prompt (F2) less its cached beginning."""
+    F, whole, saved, c = symbols("F_new F_pre F_hit n_hit")
+    relation = Relation(F, prompt_work(n) - prompt_work(c), "≈")
+    return Formula(
+        relation,
+        derivation=(
+            Definition("whole", Relation(whole, prompt_work(n), "≈"), formula="F2"),
+            Definition("saved", Relation(saved, prompt_work(c), "≈")),
+            Definition("rest", equation(F, whole - saved)),
+            Algebra("result", relation),
+        ),
+        consequences=(
+            Algebra("nothing_found", Relation(F, prompt_work(n), "≈"), given={c: 0}),
+        ),
+        assumptions=("two_flop_per_parameter", "softmax_ignored", "still_cached"),
+    )
 
 
 @formula("F3")

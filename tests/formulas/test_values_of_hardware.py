@@ -223,6 +223,25 @@ def test_f10_waste_stays_below_the_published_bound():
     assert evaluate("F10b", {"bs": 16, "n": 500}) < 0.04
 
 
+@pytest.mark.parametrize(
+    ("bs", "n", "stored", "found"),
+    [(16, 1640, 1579, 1568), (1, 1640, 1579, 1579), (16, 160, 159, 144), (16, 160, 160, 144),
+     (16, 161, 160, 160), (1, 160, 160, 159), (512, 1640, 400, 0)],
+)  # fmt: skip
+def test_f10_full_blocks_before_the_last_token(bs, n, stored, found):
+    values = {"bs": bs, "n": n, "n_old": stored}
+    assert evaluate("F10c", values) == found
+    assert evaluate("F10d", values) == pytest.approx(found / n)
+
+
+def test_f2f_is_a_chunk_behind_what_was_found():
+    """Linear work of the 72 tokens and F2b's attention at position 1,568."""
+    n, hit = 1640, 1568
+    whole = evaluate("F2f", n=n, n_hit=hit)
+    pairs = sum(range(hit + 1, n + 1))
+    assert whole == pytest.approx(2 * 8.03e9 * 72 + 4 * 32 * 4096 * pairs, rel=1e-3)
+
+
 @pytest.mark.parametrize("share", [0.204, 0.382])
 def test_f11_effective_share_of_existing_systems(share):
     """The published range: of 2,048 reserved tokens 418 to 782 are used."""
