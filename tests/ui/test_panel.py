@@ -230,7 +230,7 @@ def test_the_changed_settings_are_a_group_of_their_own(open_app):
         ("en", "水位线", "watermark"),
         ("zh", "watermark", "watermark"),
         ("zh", "种子", "seed"),
-        ("zh", "think time", "turnthink"),
+        ("zh", "turns.think_s", "turnthink"),
         ("zh", "nothing of that name", None),
     ],
 )
