@@ -16,19 +16,28 @@ from charts.numbers import significant
 from charts.palette import SERIES, translucent
 from charts.sheet import LINE_PX, Sheet, numbered
 
-__all__ = ["Bar", "Curve", "Level", "Row", "bars", "rows"]
+__all__ = ["Bar", "Curve", "Level", "Place", "Row", "bars", "rows"]
 
 _BAND = 0.16
 _GAP_PX = 64  # between rows: ticks of the one above, heading of the one below
 
 
 class Level(NamedTuple):
-    """A horizontal line across a row, with words at its right end."""
+    """A horizontal line across a row, with words at its left or right end."""
 
     y: float
     words: str
     color: str = "violated"
     dash: str = "solid"
+    end: str = "left"
+
+
+class Place(NamedTuple):
+    """A vertical line through all rows, with words at its top."""
+
+    x: float
+    words: str = ""
+    color: str | int = "muted"
 
 
 class Curve(NamedTuple):
@@ -71,7 +80,7 @@ def rows(
     height: int = 400,
     log_x: Sequence[float] | None = None,
     x_range: tuple[float, float] | None = None,
-    at: Sequence[tuple[float, str]] = (),
+    at: Sequence[Place] = (),
     legend_lines: int = 1,
 ) -> go.Figure:
     """The figure. ``log_x`` are the ticks of a logarithmic axis, ``at`` marks places on it.
@@ -204,21 +213,21 @@ def _level(sheet: Sheet, level: Level, yaxis: str, log: bool) -> None:
     sheet.line(0, 1, level.y, level.y, xref="paper", yref=yaxis, color=color, dash=level.dash)
     sheet.note(
         level.words,
-        1,
+        float(level.end == "right"),
         float(np.log10(level.y)) if log else level.y,
         yref=yaxis,
-        xanchor="right",
+        xanchor=level.end,
+        xshift=4 if level.end == "left" else 0,
         yanchor="bottom",
         font={"color": color},
         on_curves=True,
     )
 
 
-def _places(sheet: Sheet, at: Sequence[tuple[float, str]], log: bool) -> None:
-    for x, words in at:
-        sheet.line(
-            x, x, 0, 1, color=sheet.color["muted"], dash="dot", width=1.2, yref="paper", xref="x"
-        )
+def _places(sheet: Sheet, at: Sequence[Place], log: bool) -> None:
+    for x, words, color in at:
+        line = {"color": _color(sheet, color), "dash": "dot", "width": 1.4}
+        sheet.line(x, x, 0, 1, xref="x", yref="paper", **line)
         if words:
             sheet.note(
                 words,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from charts.slo import Bar, Curve, Level, Row, bars, rows
+from charts.slo import Bar, Curve, Level, Place, Row, bars, rows
 
 X = np.array([1.0, 2.0, 4.0])
 
@@ -20,7 +20,7 @@ def two_rows(**more):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_rows_share_an_axis_and_a_legend(theme):
-    figure = two_rows(theme=theme, at=((2.0, "here"),))
+    figure = two_rows(theme=theme, at=(Place(2.0, "here"),))
     shown = [trace.name for trace in figure.data if trace.showlegend]
     assert shown == ["a"]
     assert figure.layout.xaxis.anchor == "y2"

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from charts import slo as charts
-from charts.slo import Curve, Level, Row
+from charts.slo import Curve, Level, Place, Row
 from model.errors import LabError
 from model.parameters import replace_at, with_policy
 from model.scenario import Scenario
@@ -187,7 +187,7 @@ def overload_picture(outcomes: Mapping[str, Outcome], load: float) -> None:
         t("slo.frontier.at"),
         current_theme(),
         height=500,
-        at=((limit, t("slo.overload.limit")), (limit * load, "")),
+        at=(Place(limit, t("slo.overload.limit")), Place(limit * load)),
         x_range=(0, limit * LOADS[-1] * 1.04),
     )
     said = "; ".join(

@@ -10,7 +10,7 @@ import streamlit as st
 
 from charts import slo as charts
 from charts.slo import Curve as Line
-from charts.slo import Level, Row
+from charts.slo import Level, Place, Row
 from model.errors import LabError
 from model.goodput import FULL, SHARE, Curve, Frontier, Point
 from model.parameters import with_policy
@@ -170,8 +170,8 @@ def _picture(found: Frontier, second: str) -> Picture:
         Row(t(f"slo.curve.{second}"), unit, f" {unit}", lower, levels, log=bool(levels)),
     )  # fmt: skip
     at = [
-        (curve.goodput.low, "")
-        for curve in found.curves
+        Place(curve.goodput.low, color=place)
+        for place, curve in enumerate(c for c in found.curves if c.points)
         if curve.goodput.low > 0 and not curve.rough
     ]
     figure = charts.rows(

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts import slo as charts
-from charts.slo import Bar, Curve, Level, Row
+from charts.slo import Bar, Curve, Level, Place, Row
 from model.parameters import replace_at, with_policy
 from model.scenario import Scenario
 from ui.engine import simulated, summary
@@ -190,9 +190,9 @@ def waits_picture(found: Sequence[lesson.Waits], x: float, break_at: float) -> N
         t("slo.waits.more", d=time(worst.service_s)),
         " D",
         curves,
-        (Level(x, t("slo.waits.bound", x=f"{x:g}")),),
+        (Level(x, t("slo.waits.bound", x=f"{x:g}"), end="right"),),
     )
-    at = ((break_at, t("slo.waits.break")),) if break_at < end else ()
+    at = (Place(break_at, t("slo.waits.break")),) if break_at < end else ()
     figure = charts.rows(
         (row,), t("slo.waits.x"), t("slo.waits.at"), current_theme(), height=430, at=at,
         x_range=(0, end), legend_lines=2,
@@ -212,6 +212,6 @@ def allowed_picture(x: float) -> None:
     row = Row(t("slo.allowed.title"), t("slo.allowed.more"), "", curves, top=1.05)
     figure = charts.rows(
         (row,), t("slo.allowed.x"), t("slo.allowed.at"), current_theme(), height=430,
-        at=((x, f"x = {x:g}"),), x_range=(1, BOUNDS[-1]), legend_lines=2,
+        at=(Place(x, f"x = {x:g}"),), x_range=(1, BOUNDS[-1]), legend_lines=2,
     )  # fmt: skip
     draw(Picture(figure, t("slo.allowed.alt")), "slo.allowed")

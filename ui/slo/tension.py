@@ -89,6 +89,8 @@ def stall(scenario: Scenario) -> dict[str, float]:
                 chunked_ttft=time(found.chunked_ttft_s),
             )
         )
+        if prompts % found.together:
+            st.caption(says("stall-partial"))
     with picture:
         stall_picture(found, scenario.slo.tpot_s)
     budget = found.together * tokens
