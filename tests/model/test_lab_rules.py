@@ -21,6 +21,8 @@ from model.schedulers.lab_victims import VICTIMS, Served
 from model.simulator import simulate
 from model.state import EngineState
 from tests.adapter import request_row, rows_of, simulate_model
+from tests.cases import Case
+from tests.model.test_against_reference import assert_bit_equal, check
 
 SECOND = {"base_s": 1.0, "per_scheduled_token_s": 0.0}
 
@@ -488,3 +490,70 @@ def test_the_defaults_are_vllm_v1():
         for kind in (Lab, VllmV1)
     )
     np.testing.assert_array_equal(lab, v1)
+
+
+# ------------------------------------------------------------------ where a stretch has to end
+
+
+def case(rows, clock=None, **scheduler) -> Case:
+    config = {
+        "policy": "lab",
+        "scheduler": {"block_size": 1, "max_num_seqs": 8, "max_num_batched_tokens": 100}
+        | scheduler,
+        "iteration_time": SECOND if clock is None else clock,
+    }
+    return Case(config, rows)
+
+
+def test_the_patience_of_a_swapped_request_ends_a_stretch():
+    """S is out from 7 on, W does not fit and is shorter; at 10 S has waited long enough."""
+    rows = [
+        request_row("0", 0, 2, 22),
+        request_row("1", 0, 2, 8),
+        request_row("2", 0, 2, 20, priority=1),
+        request_row("3", 6.5, 18, 1),
+    ]
+    given = case(
+        rows,
+        kv_blocks=24,
+        queue_order="sjf",
+        fcfs_after_s=10.0,
+        preemption_mode="swap",
+        victim="lowest_priority",
+        num_cpu_blocks=50,
+    )
+    check(given)
+    found = rows_of(simulate_model(given.config, rows))
+    assert next(row["start_s"] for row in found if row["swapped_out"] == ["2"]) == 7.0
+    assert next(row["start_s"] for row in found if row["swapped_in"] == ["2"]) == 10.0
+
+
+def test_a_request_that_waits_for_tokens_evicts_as_soon_as_blocks_are_short():
+    """A's decodes take the budget of 1, so B waits, until its 4 blocks and A's next are short."""
+    rows = [request_row("0", 0, 1, 30, priority=1), request_row("1", 1.5, 4, 1)]
+    given = case(
+        rows,
+        kv_blocks=40,
+        max_num_batched_tokens=1,
+        queue_order="priority",
+        evict_for_waiting=True,
+        watermark=0.6,
+    )
+    check(given)
+    found = rows_of(simulate_model(given.config, rows))
+    # 24 of 40 are kept free: at 12 A holds 12, and 4 + 1 are more than the 28 - 24 left.
+    assert next(row["start_s"] for row in found if row["preempted"]) == 12.0
+
+
+def test_the_reason_for_waiting_changes_when_the_time_is_up():
+    """B has no blocks; once A's context makes decodes alone too long, it has no time either."""
+    policy = Lab(prefill="slo", target_itl_s=0.0122)
+    given = scenario(policy, Roofline(), "llama-3-8b", kv_blocks=520, max_model_len=8192)
+    requests = Requests.from_columns(
+        arrival_s=[0.0, 0.5], prompt_tokens=[2000, 7000], output_tokens=[3000, 1]
+    )
+    fast = simulate(given, requests)
+    assert_bit_equal(fast, simulate(given, requests, fast_forward=False))
+    events = fast.events
+    mine = (events["event"] == EVENT["refuse"]) & (events["request"] == 1)
+    assert [REASONS[code] for code in events["reason"][mine]] == ["no_blocks", "no_budget"]
