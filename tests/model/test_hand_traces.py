@@ -253,9 +253,10 @@ BIG = {"block_size": 4, "kv_blocks": 100, "max_num_seqs": 4}
     ("policy", "budget", "expected"),
     [
         ("vllm-v1", {"max_num_batched_tokens": 4}, {"A": 4}),
+        ("lab", {"max_num_batched_tokens": 4}, {"A": 4}),
         ("sarathi", {"chunk_size": 4}, {"A": 3, "B": 1}),
     ],
 )
 def test_a_chunk_before_a_decode(policy, budget, expected, decide):
-    """V1 serves its list in order, and A takes the budget; Sarathi never delays a decode."""
+    """V1 and the lab serve their list in order, and A takes the budget; Sarathi never delays."""
     assert decide(policy, budget) == expected
