@@ -18,6 +18,8 @@ PARTS = [(page, part) for page, parts in LESSONS.items() if exists(page) for par
 # Of the page on validation: the rows with the widest formulas.
 ROWS = ("improvement", "padding_geometric", "chunk_budget", "ttft_p99", "time_srpt", "goodput")
 
+# Even small its numbers are wider than the page: they can be moved sideways, nothing is lost.
+MOVED_SIDEWAYS = ("F19",)
 GUESSES = "[class*=st-key-predict] button"
 
 CUT = """() => {
@@ -29,11 +31,13 @@ CUT = """() => {
   for (const box of root.querySelectorAll('.formula')) {
     const b = box.getBoundingClientRect();
     if (!b.width) continue;
-    if (box.classList.contains('wide') || box.scrollWidth > box.clientWidth + 1)
-      out.push('wide: ' + box.textContent);
+    const moves = box.classList.contains('wide') && !box.classList.contains('main');
+    if (moves) out.push('moves: ' + box.textContent);
+    else if (box.scrollWidth > box.clientWidth + 1) out.push('wide: ' + box.textContent);
     for (const part of box.querySelectorAll('math, mfrac, mrow, mi, mn, mo, msub')) {
       const p = part.getBoundingClientRect();
-      if (p.width && (p.top < b.top - 1 || p.bottom > b.bottom + 1 || p.right > b.right + 1))
+      const beyond = p.right > b.right + 1 && !moves;
+      if (p.width && (p.top < b.top - 1 || p.bottom > b.bottom + 1 || beyond))
         out.push('cut: ' + part.textContent);
     }
   }
@@ -79,7 +83,10 @@ def cut_in_the_viewers(page):
         choices.nth(place).click()
         settle(page)
         expect(page.locator(".deriv [data-part=id]")).to_have_text(name)
-        if cut := cut_in_the_viewer(page):
+        cut = cut_in_the_viewer(page)
+        if name in MOVED_SIDEWAYS:
+            cut = [one for one in cut if not one.startswith("moves: ")]
+        if cut:
             found[name] = cut
     assert choices.count()
     return found
