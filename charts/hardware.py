@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from charts.hardware_marks import SYMBOLS, color_of, dots, log_axis, side_legend, titled
+from charts.hardware_marks import SYMBOLS, dots, log_axis, side_legend
 from charts.numbers import significant
 from charts.palette import SERIES
 from charts.sheet import LINE_PX, Sheet
@@ -84,9 +84,7 @@ def roofline(
         "margin": {"l": 8, "r": 8, "t": LINE_PX + 16, "b": 8},
         "hovermode": "closest",
         "xaxis": sheet.bottom_axis(t("hw.roof.x"), **log_axis(left, right)),
-        "yaxis": sheet.axis(
-            title=titled(t("hw.roof.y")), **log_axis(0.5 * lowest, 2 * highest)
-        ),
+        "yaxis": sheet.side_axis(t("hw.roof.y"), **log_axis(0.5 * lowest, 2 * highest)),
     }
     return sheet.figure()
 
@@ -105,7 +103,7 @@ def _spot_symbols(spots: Sequence[Spot]) -> list[str]:
 
 
 def _roof(sheet: Sheet, roof: Roof, left: float, right: float, t: Translator) -> None:
-    color = color_of(sheet, roof.color)
+    color = sheet.hue(roof.color)
     wide = 2.6 if roof.color == "ink" else 1.8
     for flop, moved, dash in (
         (roof.flop_per_s, roof.bytes_per_s, "solid"),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from charts.hardware_marks import SYMBOLS, color_of, dots, log_axis, side_legend, titled
+from charts.hardware_marks import SYMBOLS, dots, log_axis, side_legend
 from charts.numbers import significant
 from charts.sheet import LINE_PX, Sheet
 
@@ -42,7 +42,7 @@ def tiles(
     """
     sheet = Sheet(theme, 400)
     for level in levels:
-        color = color_of(sheet, level.color)
+        color = sheet.hue(level.color)
         wide = 2.4 if level.color == "ink" else 1.6
         label = t("hw.tile.level", name=level.name, needed=f"{math.ceil(level.needed):,}")
         sheet.traces.append(
@@ -99,8 +99,8 @@ def tiles(
             "tickvals": [16, 32, 64, 128, 256, 512, 1024],
             "ticktext": ["16", "32", "64", "128", "256", "512", "1,024"],
         },
-        "yaxis": sheet.axis(
-            title=titled(t("hw.roof.x")), **log_axis(0.7 * min(decode, float(intensity[0])), high)
+        "yaxis": sheet.side_axis(
+            t("hw.roof.x"), **log_axis(0.7 * min(decode, float(intensity[0])), high)
         ),
     }
     return sheet.figure()
@@ -135,7 +135,7 @@ def mixtures(
     """Throughput over the reference's against the share f of time that reading binds."""
     sheet = Sheet(theme, 420)
     for curve, symbol in zip(curves, SYMBOLS, strict=False):
-        color = color_of(sheet, curve.color)
+        color = sheet.hue(curve.color)
         sheet.traces.append(
             {
                 "type": "scatter",
@@ -200,8 +200,6 @@ def mixtures(
         "xaxis": sheet.bottom_axis(
             t("hw.mix.x"), range=[-2, 102], ticksuffix=" %", fixedrange=True
         ),
-        "yaxis": sheet.axis(
-            title=titled(t("hw.mix.y")), rangemode="tozero", fixedrange=True
-        ),
+        "yaxis": sheet.side_axis(t("hw.mix.y"), rangemode="tozero", fixedrange=True),
     }
     return sheet.figure()

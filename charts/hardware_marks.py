@@ -1,4 +1,4 @@
-"""What the figures of the lesson on hardware share: colors of devices, axes, legend, dots."""
+"""What the figures of the lesson on hardware share: axes, legend, dots."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from charts.palette import SERIES
 from charts.sheet import Sheet
 
-__all__ = ["SYMBOLS", "color_of", "dots", "log_axis", "side_legend", "titled"]
+__all__ = ["SYMBOLS", "dots", "log_axis", "side_legend"]
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
-
-
-def color_of(sheet: Sheet, color: str | int) -> str:
-    """A device's color: a meaning, or a place in SERIES."""
-    return SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]
 
 
 def log_axis(low: float, high: float) -> dict:
@@ -32,11 +26,6 @@ def log_axis(low: float, high: float) -> dict:
         "ticktext": [f"{value:,g}" for value in values],
         "fixedrange": True,
     }
-
-
-def titled(text: str) -> dict:
-    """The title of a vertical axis."""
-    return {"text": text, "font": {"size": 13}, "standoff": 6}
 
 
 def side_legend(sheet: Sheet) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.numbers import significant
-from charts.palette import SERIES, pattern
+from charts.palette import pattern
 from charts.sheet import LINE_PX, Sheet
 from charts.throughput import Line, Mark
 
@@ -71,7 +71,7 @@ def curves(
                 "y": line.y,
                 "name": line.name,
                 "mode": "lines",
-                "line": {"color": _color(sheet, line.color), "width": line.width,
+                "line": {"color": sheet.hue(line.color), "width": line.width,
                          "dash": line.dash},
                 "hovertemplate": f"{line.name} <b>%{{y:,.3~s}}</b> {words['unit']}<extra></extra>",
             }
@@ -95,8 +95,8 @@ def curves(
             **_scale(float(x[0]), float(x[-1]), log[0], binary=True),
             **sheet.cursor(words["at"]),
         ),
-        "yaxis": sheet.axis(
-            title={"text": words["y"], "font": {"size": 13}, "standoff": 6},
+        "yaxis": sheet.side_axis(
+            words["y"],
             fixedrange=True,
             **_scale(low, high, log[1]),
         ),
@@ -115,7 +115,7 @@ def _mark(sheet: Sheet, mark: Mark, unit: str) -> dict:
         "marker": {
             "size": 11,
             "symbol": mark.symbol,
-            "color": _color(sheet, mark.color),
+            "color": sheet.hue(mark.color),
             "line": {"color": sheet.color["ink"], "width": 1.5},
         },
         "hovertemplate": f"{mark.name} <b>%{{y:,.3~s}}</b> {unit}<extra></extra>",
@@ -270,7 +270,7 @@ def chances(
 ) -> go.Figure:
     """Shares preempted at least k = 1, 2, … times: bars measured, points ``chance`` to the k.
 
-    ``words`` has title, more, x, y, measured, formula.
+    There is room for a dozen. ``words`` has title, more, x, y, measured, formula.
     """
     sheet = Sheet(theme, 340)
     times = list(range(1, len(measured) + 1))
@@ -300,8 +300,6 @@ def chances(
         },
     ]
     for k, share in zip(times, measured, strict=True):
-        if len(times) > 12:
-            break  # no room for numbers
         top = max(share, chance**k) * 100
         sheet.note(f"{significant(100 * share, 2)} %", k, top, xref="x", yref="y", yanchor="bottom",
                    yshift=8, on_curves=True)  # fmt: skip
@@ -310,11 +308,11 @@ def chances(
     sheet.layout |= {
         "margin": {"l": 8, "r": 8, "t": 2 * LINE_PX + 16, "b": 8},
         "xaxis": sheet.bottom_axis(
-            words["x"], range=[0.4, len(times) + 0.6], dtick=max(1, len(times) // 12),
+            words["x"], range=[0.4, len(times) + 0.6], dtick=1,
             fixedrange=True, showgrid=False,
         ),
-        "yaxis": sheet.axis(
-            title={"text": words["y"], "font": {"size": 13}, "standoff": 6},
+        "yaxis": sheet.side_axis(
+            words["y"],
             range=[0, max(*measured, chance) * 118],
             ticksuffix=" %",
             nticks=6,
@@ -322,7 +320,3 @@ def chances(
         ),
     }  # fmt: skip
     return sheet.figure()
-
-
-def _color(sheet: Sheet, color: str | int) -> str:
-    return SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]

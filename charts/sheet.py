@@ -9,7 +9,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from charts.figure import base_figure, legend_at
-from charts.palette import COLORS, translucent
+from charts.palette import COLORS, SERIES, translucent
 
 __all__ = ["LINE_PX", "Sheet", "numbered", "plain"]
 
@@ -45,6 +45,10 @@ class Sheet:
         figure.update_layout(shapes=self.shapes, annotations=self.notes, **self.layout)
         return figure
 
+    def hue(self, color: str | int) -> str:
+        """A color of the theme: by its meaning, or by its place in SERIES."""
+        return SERIES[self.theme][color] if isinstance(color, int) else self.color[color]
+
     # -- axes ----------------------------------------------------------------------------------
 
     def axis(self, **more: object) -> dict:
@@ -65,6 +69,10 @@ class Sheet:
             title={"text": title, "font": {"size": 13}, "standoff": 6},
             **more,
         )
+
+    def side_axis(self, title: str, **more: object) -> dict:
+        """A vertical axis with a title beside it."""
+        return self.axis(title={"text": title, "font": {"size": 13}, "standoff": 6}, **more)
 
     def cursor(self, title: str) -> dict:
         """Of a horizontal axis: one line at the mouse through all rows, and what its box says."""

@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.numbers import significant
-from charts.palette import SERIES, translucent
+from charts.palette import translucent
 from charts.sheet import LINE_PX, Sheet, numbered
 
 __all__ = ["Bar", "Curve", "Level", "Place", "Row", "bars", "rows"]
@@ -163,7 +163,7 @@ def _across(log_x: Sequence[float] | None, x_range: tuple[float, float] | None) 
 
 
 def _draw(sheet: Sheet, row: Row, curve: Curve, yaxis: str, first: bool) -> None:
-    color = _color(sheet, curve.color)
+    color = sheet.hue(curve.color)
     if curve.band is not None:
         low, high = curve.band
         there = ~(np.isnan(low) | np.isnan(high))
@@ -209,7 +209,7 @@ def _draw(sheet: Sheet, row: Row, curve: Curve, yaxis: str, first: bool) -> None
 
 
 def _level(sheet: Sheet, level: Level, yaxis: str, log: bool) -> None:
-    color = _color(sheet, level.color)
+    color = sheet.hue(level.color)
     sheet.line(0, 1, level.y, level.y, xref="paper", yref=yaxis, color=color, dash=level.dash)
     sheet.note(
         level.words,
@@ -226,7 +226,7 @@ def _level(sheet: Sheet, level: Level, yaxis: str, log: bool) -> None:
 
 def _places(sheet: Sheet, at: Sequence[Place], log: bool) -> None:
     for x, words, color in at:
-        line = {"color": _color(sheet, color), "dash": "dot", "width": 1.4}
+        line = {"color": sheet.hue(color), "dash": "dot", "width": 1.4}
         sheet.line(x, x, 0, 1, xref="x", yref="paper", **line)
         if words:
             sheet.note(
@@ -240,10 +240,6 @@ def _places(sheet: Sheet, at: Sequence[Place], log: bool) -> None:
                 xshift=4,
                 on_curves=True,
             )
-
-
-def _color(sheet: Sheet, color: str | int) -> str:
-    return SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]
 
 
 # -- bars ------------------------------------------------------------------------------------------
@@ -318,7 +314,7 @@ def bars(
             font={"size": 14},
         )
     if level is not None and level.y < most * 1.15:
-        color = _color(sheet, level.color)
+        color = sheet.hue(level.color)
         sheet.line(level.y, level.y, 0, 1, yref="paper", color=color, dash=level.dash)
         tick = {"symbol": "line-ns-open", "line": {"width": 2.4, "color": color}, "color": color}
         sheet.key(level.words, **tick)

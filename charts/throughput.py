@@ -312,7 +312,7 @@ def lines(
                 "name": line.name,
                 "mode": "lines",
                 "line": {
-                    "color": _color(sheet, line.color),
+                    "color": sheet.hue(line.color),
                     "width": line.width,
                     "dash": line.dash,
                 },
@@ -332,7 +332,7 @@ def lines(
                 "marker": {
                     "size": 11,
                     "symbol": mark.symbol,
-                    "color": _color(sheet, mark.color),
+                    "color": sheet.hue(mark.color),
                     "line": {"color": sheet.color["ink"], "width": 1.5},
                 },
                 "hovertemplate": said,
@@ -361,7 +361,7 @@ def _band(sheet: Sheet, x: np.ndarray, line: Line) -> None:
             "mode": "lines",
             "line": {"width": 0},
             "fill": "toself",
-            "fillcolor": translucent(_color(sheet, line.color), _SOFT),
+            "fillcolor": translucent(sheet.hue(line.color), _SOFT),
             "hoverinfo": "skip",
             "showlegend": False,
         }
@@ -392,7 +392,3 @@ def _lay_out(sheet: Sheet, x: np.ndarray, words: Mapping[str, str], most, legend
             **({"range": [0, most]} if most else {}),
         ),
     }
-
-
-def _color(sheet: Sheet, color: str | int) -> str:
-    return SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]
