@@ -35,7 +35,9 @@ CORE = (
 """Three quarters of an hour, in this order."""
 
 ELECTIVES = (
+    Lesson("planner", 10),
     Lesson("preemption", 15),
+    Lesson("prefix_caching", 10),
     Lesson("long_context", 15),
     Lesson("disaggregation", 15),
     Lesson("lora_speculation", 15),

@@ -1,0 +1,77 @@
+"""What the planner is asked: a rate, two promises, for whom TTFT is promised, a price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from model.parameters import OPEN_LOOP
+from model.scenario import Scenario, Slo
+from ui.choose import choose
+from ui.language import t
+from ui.scenario import input_tokens, output_tokens
+from ui.slo.words import rate_or_none
+from validation.planner import PROMISES
+from validation.planner_load import asked
+
+__all__ = ["Asked", "asks"]
+
+_TIMES = 10
+"""The first question is about so many times the scenario's own rate."""
+_USUAL_RATE = 20.0
+_PRICE = 2.0  # a teaching value
+_CODES = dict(zip(("p99", "p90", "mean"), PROMISES, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One engine with the load and the promises; a share of requests (None: the mean); a price.
+
+    ``price`` is that of a GPU for an hour.
+    """
+
+    scenario: Scenario
+    promise: float | None
+    price: float
+
+
+def asks(scenario: Scenario) -> Asked:
+    """The controls, and what they say."""
+    own = rate_or_none(scenario)
+    first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
+    rate = first.number_input(
+        t("plan.rate"), 0.01, 10_000.0, _first_rate(own), _step(own), "%g",
+        key="rate", bind="query-params",
+    )  # fmt: skip
+    ttft = second.number_input(
+        t("plan.ttft"), 0.01, 600.0, scenario.slo.ttft_s, 0.1, "%g",
+        key="ttft", bind="query-params",
+    )  # fmt: skip
+    tpot = third.number_input(
+        t("plan.tpot"), 1.0, 5000.0, 1000 * scenario.slo.tpot_s, 5.0, "%g",
+        key="tpot", bind="query-params",
+    )  # fmt: skip
+    price = fourth.number_input(
+        t("plan.price"), 0.01, 1000.0, _PRICE, 0.1, "%g",
+        key="price", bind="query-params", help=t("plan.price.help"),
+    )  # fmt: skip
+    code = choose("promise", tuple(_CODES), "plan.promise", t("plan.promise"))
+    if not _has_rate(scenario):
+        st.info(t("plan.no_rate"), icon=":material/schedule:")
+    means = input_tokens(), output_tokens()
+    one = asked(scenario, rate, Slo(ttft, tpot / 1000), means)
+    return Asked(one, _CODES[code], price)
+
+
+def _first_rate(own: float | None) -> float:
+    return _USUAL_RATE if own is None else min(_TIMES * own, 10_000.0)
+
+
+def _step(own: float | None) -> float:
+    return 1.0 if _first_rate(own) >= 10 else 0.1
+
+
+def _has_rate(scenario: Scenario) -> bool:
+    kinds = {stream.arrivals.kind for stream in getattr(scenario.workload, "streams", ())}
+    return bool(kinds) and kinds <= set(OPEN_LOOP)
