@@ -242,6 +242,9 @@ def test_a_rough_curve_comes_first_and_is_refined_run_by_run():
     steps = list(frontier(two_policies(), RATES, effort=SMALL, rough=Effort(40, 1), refine=1))
     counts = [sum(point.requests for c in step.curves for point in c.points) for step in steps]
     rough = next(step for step in steps if all(len(c.points) == 4 for c in step.curves))
+    for step in steps[:-1]:  # a curve is rough all along, or not at all
+        for curve in step.curves:
+            assert len({point.runs[0].requests for point in curve.points}) <= 1
     assert all(point.requests == 40 for curve in rough.curves for point in curve.points)
     assert all(curve.rough for curve in rough.curves)
     assert rough.done < rough.planned / 2

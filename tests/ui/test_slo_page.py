@@ -110,6 +110,21 @@ def test_refusing_saves_what_is_served_in_time(open_app):
     assert float(good.value.split()[0]) > 5 * float(good.delta.split()[-1])
 
 
+@pytest.mark.parametrize("rule", ["little", "token_cap", "vllm", "queue_cap", "deadline", "loss"])
+def test_every_rule_refuses_some_in_overload_and_is_explained(open_app, rule):
+    app = opened(open_app, part="admission", rule=rule, offered="2.0")
+    assert not app.warning
+    assert float(numbers(app)[1]) > 10  # percent refused
+
+
+def test_retries_multiply_arrivals(open_app):
+    once = opened(open_app, part="admission", offered="2.0")
+    again = opened(open_app, part="admission", offered="2.0", retries="4")
+    tries = [float(app.main.metric[1].delta.split()[0]) for app in (once, again)]
+    assert tries[0] == 1.0
+    assert tries[1] > 2.0
+
+
 def test_a_link_says_who_is_measured(open_app):
     app = opened(open_app, part="goodput", who="orca,nonsense,vllm-v0")
     assert app.multiselect(key="slo.policies").value == ["orca", "vllm-v0"]

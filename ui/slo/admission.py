@@ -30,7 +30,8 @@ __all__ = ["LOADS", "RULES", "Choice", "Outcome", "admission", "measured"]
 
 LOADS = (0.6, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 """Offered load, as a share of what the saturated engine finishes."""
-RULES = ("little", "token_cap", "queue_cap", "deadline", "loss")
+RULES = ("little", "token_cap", "vllm", "queue_cap", "deadline", "loss")
+"""Those of the lab's scheduler, and vLLM V1's own."""
 _REQUESTS = 500
 _SATURATED = 1500
 _ESTIMATES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -56,6 +57,7 @@ class _Cap(NamedTuple):
 
 _CAPS = {
     "token_cap": _Cap("queue_cap_tokens", 1000, 60_000, 500),
+    "vllm": _Cap("max_num_queued_tokens", 1000, 60_000, 500),
     "queue_cap": _Cap("queue_cap_requests", 1, 200, 1),
     "little": _Cap("system_cap_requests", 4, 400, 2),
 }
@@ -93,12 +95,16 @@ def _by_formula(rule: str, scenario: Scenario, limit_per_s: float) -> float:
     queued = slo.ttft_s * lesson.prefill_rate(scenario, tokens)  # F28d
     stay_s = slo.ttft_s + output * slo.tpot_s  # F29a
     rate = limit_per_s * gpus(scenario) / scenario.n_engines
-    return {"token_cap": queued, "queue_cap": queued / prompt, "little": rate * stay_s}[rule]
+    numbers = {"queue_cap": queued / prompt, "little": rate * stay_s}
+    return numbers.get(rule, queued)
 
 
 def under(scenario: Scenario, choice: Choice) -> Scenario:
-    """The scenario under the lab's scheduler with this rule; "open" refuses nobody."""
-    found = replace_at(with_policy(scenario, "lab"), "policy.admission", choice.rule)
+    """The scenario under the scheduler that has this rule; "open" refuses nobody."""
+    if choice.rule == "vllm":
+        found = with_policy(scenario, "vllm-v1")
+    else:
+        found = replace_at(with_policy(scenario, "lab"), "policy.admission", choice.rule)
     for place in range(len(scenario.workload.streams)):
         found = replace_at(found, f"workload.streams.{place}.retries", choice.retries)
     if choice.rule in _CAPS:
