@@ -21,6 +21,7 @@ OUT_OF_REACH = {  # rows that do not agree; the prose of each says why
     "P5": {"P5.medium_64", "P5.never"},
     "P7": {"P7.static", "P7.orca_ratio", "P7.vllm_ratio"},
     "P9": {"P9.saturates"},
+    "P11": {"P11.rate_size"},
     "P20": {"P20.throughput"},
 }
 

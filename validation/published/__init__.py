@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from validation.published import arithmetic, eviction, lengths, stalls, traces
+from validation.published import arithmetic, eviction, lengths, pools, stalls, traces
 from validation.published.record import CONSISTENCY, PARTLY, REPRODUCTION, Finding, Row
 
 __all__ = ["CONSISTENCY", "PARTLY", "PUBLISHED", "REPRODUCTION", "Finding", "Row", "finding"]
@@ -20,6 +20,8 @@ PUBLISHED: Mapping[str, Callable[[], Finding]] = MappingProxyType(
         "P8": stalls.capacity,
         "P9": stalls.stall,
         "P10": stalls.chunk_cost,
+        "P11": pools.pools_and_bounds,
+        "P12": pools.two_prefill_one_decode,
         "P13": arithmetic.parallelism,
         "P14": arithmetic.transfer,
         "P18": traces.azure,
