@@ -157,6 +157,10 @@ class Scheduler:
         """KV blocks without which the request can never finish."""
         return state.blocks_for(state.last_token[request] - 1)
 
+    def tokens_reserved(self, state: EngineState, request: int) -> int:
+        """Tokens for which a request takes KV at its admission, where the policy reserves."""
+        return state.last_token[request]
+
     def reject_reason(self, state: EngineState, request: int) -> int:
         """Why a request must be refused on arrival (index into REASONS), 0 if it need not."""
         limit = state.max_model_len

@@ -170,7 +170,7 @@ class Lab(Scheduler):
 
     def blocks_for_life(self, state: EngineState, request: int) -> int:
         if self.reserves:
-            return state.blocks_for(state.last_token[request])
+            return state.blocks_for(self.tokens_reserved(state, request))
         return super().blocks_for_life(state, request)
 
     def blocks_to_join(self, state: EngineState, request: int) -> int:

@@ -118,7 +118,7 @@ def naive_blocked(result) -> np.ndarray:
             if STATUS[requests["status"][who]] == "rejected":
                 continue
             size = requests["prompt_tokens"][who]
-            if policy.name == "orca":
+            if policy.name in ("orca", "lab"):
                 size += requests["output_tokens"][who]
             waits = requests["arrival_s"][who] <= now + 1e-9 and gone > now + 1e-9
             if waits and blocks_for_tokens(size, result.block_size) <= free and size <= budget:
@@ -149,8 +149,9 @@ MIX = Workload(
         POLICIES["vllm-v0"](max_num_seqs=32),
         POLICIES["sarathi"](max_num_seqs=32),
         POLICIES["orca"](max_num_seqs=16, reserve="oracle"),
+        POLICIES["lab"](max_num_seqs=16, preemption_mode="never"),
     ],
-    ids=["v1", "v1 whole prompts", "v0", "sarathi", "orca oracle"],
+    ids=["v1", "v1 whole prompts", "v0", "sarathi", "orca oracle", "lab reserving"],
 )
 @pytest.mark.parametrize("n_engines", [1, 2])
 def test_blocking_agrees_with_a_loop_over_the_queue(policy, n_engines):

@@ -408,7 +408,7 @@ def _check_app_limits(scenario: Scenario) -> None:
     workload, policy = scenario.workload, scenario.policy
     if workload.n_requests > MOST_REQUESTS:
         raise LabError("too_many_requests", n_requests=workload.n_requests, limit=MOST_REQUESTS)
-    if not hasattr(policy, "enable_chunked_prefill"):
+    if policy.name not in ("vllm-v0", "vllm-v1"):
         return
     tokens, seqs, context = policy.max_num_batched_tokens, policy.max_num_seqs, None
     if not policy.enable_chunked_prefill:
