@@ -3,7 +3,10 @@
 A goodput is a property of a load that goes on, so :func:`steady` lets the streams of a workload
 run side by side from the start, as long as each other; the first :data:`WARM_UP_SHARE` of the
 requests fill the engine and are not counted. The last ones are answered while the engine empties,
-which flatters them a little: by about the requests in the system out of those counted.
+which flatters them a little: by about the requests in the system out of those counted. Where
+conversations go on after the request with which they begin, it takes longer until as many end as
+begin: runs are then TALK_TIMES as long, TALK_WARM_UP_SHARE of the beginnings are warm-up, and what
+comes after the last of them is not counted.
 
 A load is *unstable* where the backlog grows for as long as requests come. Two signs say so:
 
@@ -59,6 +62,7 @@ __all__ = [
 ]
 
 WARM_UP_SHARE = 0.2
+TALK_WARM_UP_SHARE, TALK_TIMES = 0.5, 3
 MOST_OUTPUT_TOKENS = 2_000_000
 """Of one run: answers of 8,000 tokens make 2,000 requests a matter of minutes and gigabytes."""
 
@@ -146,19 +150,28 @@ def load_run(scenario: Scenario, rate_per_s: float, seed: int, requests: int) ->
     """
     try:
         result = simulate(_at(scenario, rate_per_s, seed, requests))
-        return measured(result.requests, scenario, seed)
+        follows = result.inputs.follows
+        begins = None if follows is None else follows < 0
+        return measured(result.requests, scenario, seed, begins)
     except LabError as error:
         return error
 
 
-def measured(requests: Columns, scenario: Scenario, seed: int = 0) -> Run:
-    """The numbers of a finished run from its ``requests`` columns, warm-up left out."""
-    order = np.argsort(requests["arrival_s"], kind="stable")
-    order = order[np.isfinite(requests["arrival_s"][order])]
-    first = min(int(WARM_UP_SHARE * len(order)), len(order) - 1)
-    counted = {name: column[order[first:]] for name, column in requests.items()}
-    arrival_s = requests["arrival_s"][order]
-    start_s, last_s = float(arrival_s[first]), float(arrival_s[-1])
+def measured(
+    requests: Columns, scenario: Scenario, seed: int = 0, begins: np.ndarray | None = None
+) -> Run:
+    """The numbers of a finished run from its ``requests`` columns, warm-up left out.
+
+    ``begins`` (bool, one a row) are the requests with which conversations begin, where there are.
+    """
+    arrival_s = requests["arrival_s"]
+    outside_s = np.sort(arrival_s if begins is None else arrival_s[begins])
+    outside_s = outside_s[np.isfinite(outside_s)]
+    warm_up = WARM_UP_SHARE if begins is None else TALK_WARM_UP_SHARE
+    first = min(int(warm_up * len(outside_s)), len(outside_s) - 1)
+    start_s, last_s = float(outside_s[first]), float(outside_s[-1])
+    inside = (arrival_s >= start_s) & (arrival_s <= last_s)
+    counted = {name: column[inside] for name, column in requests.items()}
     growth = _in_system(requests, last_s) - _in_system(requests, start_s)
     slo = scenario.slo
     times = percentiles(ttft_s(counted), (50, 90, 99)), percentiles(tpot_s(counted), (50, 90, 99))
@@ -216,6 +229,8 @@ def saturation(scenario: Scenario, seed: int, requests: int) -> float | LabError
 def _at(scenario: Scenario, rate_per_s: float, seed: int, requests: int) -> Scenario:
     """The run of a rate per GPU: so many requests, and those of the warm-up before them."""
     total = math.ceil(requests / (1 - WARM_UP_SHARE))
+    if any(stream.has_conversations for stream in scenario.workload.streams):
+        total *= TALK_TIMES
     scenario = replace(steady(scenario, total), seed=seed)
     per_s = rate_per_s * gpus(scenario) / _requests_per_arrival(scenario)
     return replace_at(scenario, RATE, min(per_s, _FASTEST_PER_S))

@@ -14,7 +14,7 @@ from charts.slo import Curve, Level, Place, Row
 from model.errors import LabError
 from model.parameters import replace_at, with_policy
 from model.scenario import Scenario
-from model.steady_load import Run, gpus, load_run, saturation
+from model.steady_load import Run, affordable, gpus, load_run, saturation
 from model.workers import shared
 from ui.choose import choose
 from ui.language import t
@@ -144,22 +144,23 @@ def served_well(run: Run) -> float:
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def limit_of(scenario: Scenario) -> float:
-    """What the engine finishes when saturated, per second and GPU; LabError where it cannot run."""
-    found = saturation(with_policy(scenario, "lab"), scenario.seed, _SATURATED)
+    """What the engine finishes when saturated, per second and GPU; inf where it never is.
+
+    Raises LabError where the scenario cannot run.
+    """
+    n = affordable(scenario, _SATURATED)
+    found = saturation(with_policy(scenario, "lab"), scenario.seed, n)
     if isinstance(found, LabError):
         raise found
-    if not np.isfinite(found):
-        raise LabError("no_rate")
     return found
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def measured(scenario: Scenario, choice: Choice) -> Outcome:
-    """500 requests at each load, on the server's workers."""
+    """Up to 500 requests at each load, on the server's workers."""
     limit, chosen = limit_of(scenario), under(scenario, choice)
-    waiting = [
-        shared().submit(load_run, chosen, limit * load, scenario.seed, _REQUESTS) for load in LOADS
-    ]
+    seed, n = scenario.seed, affordable(scenario, _REQUESTS)
+    waiting = [shared().submit(load_run, chosen, limit * load, seed, n) for load in LOADS]
     runs = [future.result() for future in waiting]
     for run in runs:
         if isinstance(run, LabError):
@@ -210,6 +211,9 @@ def overload_picture(outcomes: Mapping[str, Outcome], load: float) -> None:
 def admission(scenario: Scenario) -> None:
     """Choose a rule, a load and how patient the refused are; see what is still in time."""
     limit = limit_of(scenario)
+    if not np.isfinite(limit):
+        st.info(t("slo.no_limit"), icon=":material/tune:")
+        return
     st.markdown(says("admission", limit=significant(limit)))
     rule = choose("rule", RULES, "slo.rule", t("slo.rule"))
     left, middle, right = st.columns(3, gap="medium")

@@ -29,7 +29,7 @@ def stability(scenario: Scenario) -> None:
     guesses = ("0.9", "0.67", "0.4", "0.14")
     if predict("slo.stability", asks, [(name, name) for name in guesses]) is None:
         return
-    x = st.slider(t("slo.x"), 1.2, 12.0, 5.0, 0.1, key="bound", bind="query-params")
+    x = st.slider(t("slo.x"), 1.2, 12.0, 2.0, 0.1, key="bound", bind="query-params")
     runs = [lesson_of.waits(scenario, tokens, load) for load in lesson_of.LOADS]
     mean = get("F28").evaluate({"x_ttft": x})
     p90, p99 = (get("F28b").evaluate({"x_ttft": x, "q_share": q}) for q in (0.9, 0.99))
@@ -60,9 +60,9 @@ def stability(scenario: Scenario) -> None:
         )
     )
     st.markdown(_waits_table(runs))
-    _colocated(scenario)
+    share = _colocated(scenario)
     limits("limits-stability")
-    viewer("stability", scenario, x_ttft=x, rho=lesson_of.LOADS[0])
+    viewer("stability", scenario, x_ttft=x, rho=lesson_of.LOADS[0], rho_max=share)
 
 
 def _waits_table(runs: Sequence[lesson_of.Waits]) -> str:
@@ -76,11 +76,11 @@ def _waits_table(runs: Sequence[lesson_of.Waits]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _colocated(scenario: Scenario) -> None:
-    """The scenario's own load on prefill, where decodes take their share of the engine."""
+def _colocated(scenario: Scenario) -> float:
+    """The scenario's own load on prefill, where decodes take their share; returns prefill's."""
     numbers = formula_values(scenario)
     if not numbers:
-        return
+        return 1.0
     st.subheader(prose(PAGE, "colocated").title, anchor=False)
     share = st.slider(t("slo.rho_max"), 10, 100, 70, 5, format="%d %%", key="share",
                       bind="query-params") / 100  # fmt: skip
@@ -95,3 +95,4 @@ def _colocated(scenario: Scenario) -> None:
         )
     )  # fmt: skip
     st.markdown(says("colocated", verdict=says("verdict-above" if load >= 1 else "verdict-below")))
+    return share

@@ -8,6 +8,7 @@ from model import catalogue
 from model.errors import LabError
 from model.parameters import RATE, value_at
 from model.scenario import Scenario
+from model.steady_load import gpus, rate_of
 from ui.language import t
 from ui.prose import prose
 from ui.units import duration, setting
@@ -51,10 +52,9 @@ def rate_or_none(scenario: Scenario) -> float | None:
 
 def formula_values(scenario: Scenario) -> Mapping[str, float]:
     """Values of the symbols of this lesson, as far as the scenario has them."""
-    rate = rate_or_none(scenario)
-    if rate is None:
+    if rate_or_none(scenario) is None:
         return {}
-    found = lesson.values(scenario, rate)
+    found = lesson.values(scenario, rate_of(scenario) * gpus(scenario))
     return found | {"rho_max": 1.0, "g": float(scenario.tensor_parallel)}
 
 
