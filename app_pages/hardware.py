@@ -13,15 +13,15 @@ from ui import hardware_tables as tables
 from ui.choose import choose, formula_viewer
 from ui.hardware import MOST_OTHERS, says
 from ui.language import error_markdown, t
-from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
+from ui.lesson import Figure, figures, limits, number_exercise, predict, question, reveal
 from ui.prose import prose
 from ui.scenario import current_scenario
 from ui.throughput import apply_style
-from ui.units import significant
+from ui.units import NOTHING, signed, significant
 from validation.hardware import elsewhere, tile
 from validation.hardware_factor import REFERENCE, ratio_at, ratios, share_for
+from validation.throughput import Case
 
-PARTS = ("roof", "batch", "causes", "delta", "block", "factor")
 FORMULAS = {
     "roof": ("F4", "F4a", "F4b", "F5"),
     "batch": ("F6", "F7"),
@@ -31,14 +31,11 @@ FORMULAS = {
     "factor": ("F39", "F39a"),
 }
 AFTER = "h20"  # of the prediction: much bandwidth, little compute
+AGREE = 0.02  # of Δ: as far as a formula may be from its run and still be said to agree
 HUAWEI = ("910b2", "910b3")
 
 
-def limits(part: str) -> None:
-    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
-
-
-def viewer(part: str, case, **more: float) -> None:
+def viewer(part: str, case: Case, **more: float) -> None:
     formula_viewer(
         "hw",
         part,
@@ -48,7 +45,7 @@ def viewer(part: str, case, **more: float) -> None:
     )
 
 
-def roofs(case, devices) -> None:
+def roofs(case: Case, devices: tuple[str, ...]) -> None:
     moved = ratios(AFTER)
     asks = says(
         "ask",
@@ -76,20 +73,20 @@ def roofs(case, devices) -> None:
     st.markdown(tables.spots_table(case, devices))
     st.caption(t("hw.table.ms"))
     st.markdown(tables.sources_table(devices))
-    limits("roof")
+    limits(says("limits-roof"))
     viewer("roof", case)
 
 
-def batch(case, devices) -> None:
+def batch(case: Case, devices: tuple[str, ...]) -> None:
     pictures.batches_picture(case, devices)
     st.markdown(tables.batches_table(case, devices))
     st.markdown(says("batch", **lesson_of.border_numbers(case)))
-    limits("batch")
+    limits(says("limits-batch"))
     viewer("batch", case)
     your_turn()
 
 
-def binding(case, devices) -> None:
+def binding(case: Case, devices: tuple[str, ...]) -> None:
     scenario = current_scenario()
     if scenario.model is None:
         st.info(t("hw.no_model"), icon=":material/tune:")
@@ -103,43 +100,51 @@ def binding(case, devices) -> None:
     pictures.causes_pictures(runs)
     st.markdown(tables.causes_table(runs))
     st.caption(t("hw.table.counted"))
-    limits("causes")
+    limits(says("limits-causes"))
     viewer("causes", case)
 
 
-def delta(case, devices) -> None:
+def delta(case: Case, devices: tuple[str, ...]) -> None:
     fitting = lesson_of.fitting(case, devices)
     if not fitting:
         return
     found = [elsewhere(lesson_of.on_device(case, device)) for device in fitting]
     first = found[0]
     printed = get("F39p").evaluate({"Delta": first.formula, "phi_dev": lesson_of.PRINTED})
-    low, high = (pick(one.formula for one in found) for pick in (min, max))
+    low, high = (signed(pick(one.formula for one in found)) for pick in (min, max))
+    apart = max(abs(one.formula - one.simulated) for one in found)
     pictures.gains_picture(case, fitting)
     st.markdown(
         says(
             "delta",
             device=lesson_of.device_name(first.device),
-            here=lesson_of.signed(first.formula),
-            printed=lesson_of.signed(printed),
-            low=lesson_of.signed(low),
-            high=lesson_of.signed(high),
+            here=signed(first.formula),
+            printed=signed(printed),
             static=case.static_batch,
             dynamic=case.dynamic_batch,
         )
+        + " "
+        + says(
+            "delta-agree" if apart < AGREE else "delta-apart",
+            range=low if low == high else t("hw.range", low=low, high=high),
+            apart=significant(100 * apart),
+        )
+        + " "
+        + says("delta-why")
     )
     st.markdown(tables.gains_table(case, fitting))
     if crowded := [one.device for one in found if "memory" in one.continuous.reasons]:
         st.caption(t("hw.gain.memory", devices=lesson_of.device_names(crowded)))
-    limits("delta")
+    limits(says("limits-delta"))
     viewer("delta", lesson_of.on_device(case, first.device))
 
 
-def block(case, devices) -> None:
+def block(case: Case, devices: tuple[str, ...]) -> None:
     tokens = st.slider(t("hw.slider.block"), 16, 1024, 64, 16, key="blk", bind="query-params")
     device = devices[0]
     found = tile(device, tokens)
-    decode = get("F4b").evaluate(lesson_of.formula_values(case))
+    decode = lesson_of.decode_intensity(case)
+    shown = NOTHING if decode is None else significant(decode)
     figures(
         (
             Figure(t("hw.figure.tile"), significant(found.share * found.ridge), "FLOP/B"),
@@ -149,13 +154,20 @@ def block(case, devices) -> None:
                 "FLOP/B",
             ),
             Figure(t("hw.figure.needed"), f"{math.ceil(found.needed):,}", t("unit.tokens")),
-            Figure(t("hw.figure.decode"), significant(decode), "FLOP/B"),
+            Figure(t("hw.figure.decode"), shown, "FLOP/B"),
         )
     )
     pictures.tiles_picture(case, devices, float(tokens))
     st.markdown(tables.blocks_table(devices, float(tokens)))
-    st.markdown(says("block", decode=significant(decode)))
-    limits("block")
+    latent = says("block-latent", model=lesson_of.model_name(case))
+    st.markdown(
+        " ".join((
+            says("block"),
+            latent if decode is None else says("block-decode", decode=shown),
+            says("block-verdict"),
+        ))
+    )  # fmt: skip
+    limits(says("limits-block"))
     viewer("block", case, b_blk=float(tokens))
 
 
@@ -168,7 +180,7 @@ def with_huawei(devices: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys((*shown, *HUAWEI)) if name != REFERENCE)
 
 
-def factor(case, devices) -> None:
+def factor(case: Case, devices: tuple[str, ...]) -> None:
     percent = st.slider(t("hw.slider.share"), 0, 100, 65, 1, key="f", bind="query-params")
     share = percent / 100
     row = [
@@ -189,7 +201,7 @@ def factor(case, devices) -> None:
         st.markdown(tables.mixtures_table(case, HUAWEI[0]))
     else:
         st.warning(t("hw.mix.no_runs"), icon=":material/memory:")
-    limits("factor")
+    limits(says("limits-factor"))
     viewer("factor", lesson_of.on_device(case, HUAWEI[0]), f_mem=share)
 
 
@@ -203,6 +215,7 @@ EXERCISES = (
 
 
 def your_turn() -> None:
+    """The exercise on the critical batch."""
     variant = st.session_state.setdefault("hw.variant", 0) % len(EXERCISES)
     device, size, compute, memory = EXERCISES[variant]
     numbers = lesson_of.device_numbers(device)
@@ -239,22 +252,24 @@ def your_turn() -> None:
     st.button(t("lesson.again"), icon=":material/casino:", on_click=other_numbers)
 
 
+SHOWN = {
+    "roof": roofs,
+    "batch": batch,
+    "causes": binding,
+    "delta": delta,
+    "block": block,
+    "factor": factor,
+}
+
+
 @st.fragment
 def lesson() -> None:
-    part = choose("part", PARTS, "hw.part", t("hw.part"), label_visibility="collapsed")
+    part = choose("part", tuple(SHOWN), "hw.part", t("hw.part"), label_visibility="collapsed")
     case = lesson_of.case_of(current_scenario())
     devices = lesson_of.devices_chosen(case.engine.hardware)
     st.caption(lesson_of.case_line(case))
-    shown = {
-        "roof": roofs,
-        "batch": batch,
-        "causes": binding,
-        "delta": delta,
-        "block": block,
-        "factor": factor,
-    }
     try:
-        shown[part](case, devices)
+        SHOWN[part](case, devices)
     except LabError as error:
         st.warning(error_markdown(error), icon=":material/tune:")
 

@@ -1,5 +1,7 @@
 """Preemption: recompute or swap, whom, how often, and what fits into ten milliseconds."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from formulas import get
@@ -10,18 +12,17 @@ from ui import preemption_pictures as pictures
 from ui import preemption_tables as tables
 from ui.choose import choose
 from ui.language import error_markdown, t
-from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
+from ui.lesson import Figure, figures, limits, number_exercise, predict, question, reveal
 from ui.pages import file_of
-from ui.preemption import PAGE, limits, says, seconds, viewer
+from ui.preemption import PAGE, SHARED, WAYS, says, seconds, tokens, viewer
 from ui.preemption_checkpoint import checkpoint
 from ui.prose import prose
 from ui.scenario import current_scenario
-from ui.units import significant
+from ui.units import signed, significant
 from validation.preemption import Costs, borders, ratio, riding, values
-from validation.preemption_victims import EXAMPLES, bill, decode_s, victims
+from validation.preemption_victims import EXAMPLES, Running, bill, cheapest, decode_s
 from validation.throughput import Engine, engine_of
 
-PARTS = ("cost", "which", "expected", "victim", "checkpoint", "exercise")
 GUESSES = ("recompute", "swap_short", "swap_long", "never")
 
 
@@ -35,7 +36,7 @@ def cost(engine: Engine) -> None:
         return
     costs = lesson_of.costs_now(engine)
     given, found = values(costs), borders(costs)
-    lengths = [f"{round(length):,}" for length in found.lengths]
+    lengths = [tokens(length) for length in found.lengths]
     figures(
         (
             Figure(t("pre.figure.recompute"), seconds(given["t_rec"]), more="F23a"),
@@ -87,7 +88,7 @@ def cost(engine: Engine) -> None:
             wait=seconds(free.wait_s),
         )
     )
-    limits("cost")
+    limits(says("limits-cost"))
     viewer("cost", costs, t_c=free.compute_s, t_m=free.memory_s)
 
 
@@ -110,9 +111,9 @@ def which(engine: Engine) -> None:
     there = Engine(engine.model, device, 1, engine.clock, engine.memory)
     link = lesson_of.link_now(there, columns[1])
     with columns[2]:
-        ways = choose("ways", ("2", "1"), "pre.ways", t("pre.ways"))
+        ways = choose("ways", WAYS, "pre.ways", t("pre.ways"))
     with columns[3]:
-        shared = choose("shared", ("1", "2", "4", "8"), "pre.shared", t("pre.shared"))
+        shared = choose("shared", SHARED, "pre.shared", t("pre.shared"))
     pictures.ratios_picture(there, link, int(ways), int(shared))
     costs = Costs(there, link_share=link, copies=int(ways), gpus_per_link=int(shared))
     above = sum(
@@ -133,7 +134,7 @@ def which(engine: Engine) -> None:
             width=f"{round(get('F25f').evaluate(values(costs))):,}",
         )
     )
-    limits("which")
+    limits(says("limits-which"))
     viewer("which", costs)
 
 
@@ -156,6 +157,8 @@ def expected(engine: Engine) -> None:
                      again=significant(found.again_flop / 1e12))),
         )
     )  # fmt: skip
+    if found.swaps:
+        st.caption(t("pre.swaps", n=f"{found.swaps:,}"))
     percent = st.slider(
         t("pre.slider.chance"), 1, 90, 30, 1, key="chance", format="%d %%", bind="query-params"
     )
@@ -173,9 +176,9 @@ def expected(engine: Engine) -> None:
             p=percent,
             once=significant(once),
             again=significant(again),
-            repeat=round(100 * sum(found.at_least[1:2]) / found.once),
-            short=lesson_of.signed(found.once_flop / found.measured_flop - 1),
-            close=lesson_of.signed(found.again_flop / found.measured_flop - 1),
+            repeat=round(100 * found.repeated),
+            short=signed(found.once_flop / found.measured_flop - 1, 2),
+            close=signed(found.again_flop / found.measured_flop - 1, 2),
             mean=f"{round(found.context_tokens):,}",
         )
     )
@@ -188,7 +191,7 @@ def expected(engine: Engine) -> None:
         tables.claim_card("B10")
     with right:
         tables.claim_card("B11")
-    limits("expected")
+    limits(says("limits-expected"))
     costs = Costs(engine, context_tokens=round(found.context_tokens))
     viewer("expected", costs, p=percent / 100)
 
@@ -221,7 +224,7 @@ def victim(engine: Engine) -> None:
         st.markdown(says("freed", flop=significant(get("F25g").evaluate(
             {**values(costs), "n": 1.0}) / 1e3)))  # fmt: skip
     tables.claim_card("B12")
-    limits("victim")
+    limits(says("limits-victim"))
     one = (chosen or running)[0]
     given = values(Costs(engine, context_tokens=one.context_tokens))
     viewer(
@@ -229,10 +232,16 @@ def victim(engine: Engine) -> None:
     )
 
 
-def billed(running, chosen, need: int, costs: Costs, iteration_s: float) -> None:
+def billed(
+    running: Sequence[Running],
+    chosen: Sequence[Running],
+    need: int,
+    costs: Costs,
+    iteration_s: float,
+) -> None:
     """The learner's choice beside those of the engines."""
     mine = bill(chosen, need, costs, iteration_s)
-    cheapest = bill(victims("just_enough", running, need, costs), need, costs, iteration_s)
+    least = cheapest(running, need, costs)
     enough = mine.spare_blocks >= 0
     stays = len(chosen) < len(running)
     reveal(
@@ -242,7 +251,8 @@ def billed(running, chosen, need: int, costs: Costs, iteration_s: float) -> None
             need=need,
             spare=max(mine.spare_blocks, 0),
             mine=seconds(mine.recompute_s),
-            cheapest=seconds(cheapest.recompute_s),
+            names=" + ".join(request.name for request in least),
+            cheapest=seconds(bill(least, need, costs, iteration_s).recompute_s),
         )
     )
     st.markdown(tables.rules_table(running, chosen, need, costs, iteration_s))
@@ -306,7 +316,7 @@ SHOWN = {
 
 @st.fragment
 def lesson(engine: Engine) -> None:
-    part = choose("part", PARTS, "pre.part", t("pre.part"), label_visibility="collapsed")
+    part = choose("part", tuple(SHOWN), "pre.part", t("pre.part"), label_visibility="collapsed")
     try:
         SHOWN[part](engine)
     except LabError as error:

@@ -32,13 +32,14 @@ def tiles(
     intensity: np.ndarray,
     levels: Sequence[Level],
     here: tuple[float, float],
-    decode: float,
+    decode: float | None,
     t: Translator,
     theme: str = "light",
 ) -> go.Figure:
     """Intensity of a tile over its block, with ridges; ``here`` is the chosen block's point.
 
-    ``decode`` is the intensity of decode attention, which no block changes.
+    ``decode`` is the intensity of decode attention, which no block changes; None where F4b does not
+    know it.
     """
     sheet = Sheet(theme, 400)
     for level in levels:
@@ -57,10 +58,10 @@ def tiles(
                 "hovertemplate": f"{label}<extra></extra>",
             }
         )
-    rows = (
-        (intensity, t("hw.tile.prefill"), sheet.color["prefill"], "solid"),
-        (np.full(len(blocks), decode), t("hw.tile.decode"), sheet.color["decode"], "dot"),
-    )
+    rows = [(intensity, t("hw.tile.prefill"), sheet.color["prefill"], "solid")]
+    if decode is not None:
+        level = np.full(len(blocks), decode)
+        rows.append((level, t("hw.tile.decode"), sheet.color["decode"], "dot"))
     for y, name, color, dash in rows:
         sheet.traces.append(
             {
@@ -100,7 +101,7 @@ def tiles(
             "ticktext": ["16", "32", "64", "128", "256", "512", "1,024"],
         },
         "yaxis": sheet.side_axis(
-            t("hw.roof.x"), **log_axis(0.7 * min(decode, float(intensity[0])), high)
+            t("hw.roof.x"), **log_axis(0.7 * min(decode or np.inf, float(intensity[0])), high)
         ),
     }
     return sheet.figure()

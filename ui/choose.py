@@ -9,7 +9,14 @@ import streamlit as st
 from ui import derivation
 from ui.language import current_language, t, translator
 
-__all__ = ["choose", "formula_viewer"]
+__all__ = ["choose", "code_field", "formula_viewer"]
+
+
+def code_field(name: str) -> str:
+    """A code in the address: an unseen text field; code changes it through the session."""
+    with st.container(key=f"code-{name}"):
+        st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
+        return st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
 
 
 def choose(
@@ -20,9 +27,7 @@ def choose(
     The first option is the default, and stands for codes that are not known.
     """
     speak = translator(current_language())
-    with st.container(key=f"code-{name}"):
-        st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
-        code = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+    code = code_field(name)
     chosen, widget = code if code in options else options[0], f"choice.{name}"
     st.session_state[widget] = chosen
 

@@ -10,14 +10,22 @@ import streamlit as st
 
 from formulas import get
 from model import catalogue
+from model.catalogue import DTYPE_BYTES
 from model.errors import LabError
 from model.iteration_time import Roofline
 from model.scenario import Scenario
+from ui.choose import code_field
 from ui.engine import simulated
 from ui.language import error_markdown, t
 from ui.pictures import Key, key_of
 from ui.prose import prose
-from ui.scenario import dynamic_batch, input_tokens, output_tokens, static_batch
+from ui.scenario import (
+    MOST_MEASURED,
+    dynamic_batch,
+    input_tokens,
+    output_tokens,
+    static_batch,
+)
 from ui.throughput import engine_name
 from ui.units import significant
 from validation.hardware import elsewhere, kv_border, on, spots
@@ -35,6 +43,7 @@ __all__ = [
     "case_of",
     "causes_of",
     "causes_under",
+    "decode_intensity",
     "device_name",
     "device_names",
     "device_numbers",
@@ -46,7 +55,6 @@ __all__ = [
     "on_device",
     "prediction_numbers",
     "says",
-    "signed",
     "spot_name",
     "where",
 ]
@@ -97,11 +105,6 @@ def case_line(case: Case) -> str:
     )
 
 
-def signed(share: float) -> str:
-    """A share in percent, with its sign."""
-    return f"{'+' if share >= 0 else '−'}{significant(abs(share) * 100)}"
-
-
 def device_numbers(device: str) -> dict[str, float]:
     """P and β of a device, FLOP/s and bytes/s."""
     entry = catalogue.device(device)
@@ -126,11 +129,7 @@ def device_names(devices: Sequence[str]) -> str:
 def devices_chosen(own: str) -> tuple[str, ...]:
     """The scenario's device and up to four others; the address keeps their ids."""
     known = [name for name in catalogue.devices() if name != own]
-    with st.container(key="code-devices"):
-        st.html("<style>.st-key-code-devices {display: none}</style>")
-        code = st.text_input(
-            "devices", key="devices", bind="query-params", label_visibility="collapsed"
-        )
+    code = code_field("devices")
     wanted = code.split(",") if code else _DEFAULTS
     others = [name for name in known if name in wanted][:MOST_OTHERS]
     st.session_state["choice.devices"] = others
@@ -183,7 +182,7 @@ def formula_values(case: Case, **more: float) -> dict[str, float]:
         "H": float(model.heads),
         "H_kv": float(max(model.kv_heads, 1)),
         "h": float(model.head_dim),
-        "b_kv": 1.0 if case.engine.memory.kv_dtype == "fp8" else 2.0,
+        "b_kv": float(DTYPE_BYTES[case.engine.memory.kv_dtype]),
         "b_el": 2.0,
         "phi_dev": PRINTED,
         **ratios(case.engine.hardware),
@@ -198,9 +197,9 @@ def formula_values(case: Case, **more: float) -> dict[str, float]:
     return found | more
 
 
-def where(case: Case, device: str | None = None) -> dict[str, str]:
+def where(case: Case) -> dict[str, str]:
     """Of each symbol where its value comes from, and which control moves it."""
-    name = device_name(device or case.engine.hardware)
+    name = device_name(case.engine.hardware)
     model = catalogue.model(case.engine.model).name
     groups = (
         (("B_s", "B_d", "B", "T", "L_in", "L"), t("hw.where.panel")),
@@ -232,6 +231,13 @@ def mixed(case: Case) -> list[Mixture]:
         return [mixture(replace(case, dynamic_batch=batch)) for batch in _MIXED_BATCHES]
     except LabError:
         return []
+
+
+def decode_intensity(case: Case) -> float | None:
+    """FLOP/byte of decode attention (F4b); None where all heads share a latent cache."""
+    if catalogue.model(case.engine.model).kv_kind == "mla":
+        return None
+    return get("F4b").evaluate(formula_values(case))
 
 
 def border_numbers(case: Case) -> dict[str, str]:
@@ -271,21 +277,34 @@ class Run(NamedTuple):
 
 
 def causes_under(scenario: Scenario, devices: Sequence[str]) -> list[Run]:
-    """The same requests on each device; of those on which they cannot run it is said why."""
+    """The same requests on each device; of those on which they cannot run it is said why.
+
+    Empty where there is nothing to compare.
+    """
+    if scenario.workload.n_requests > MOST_MEASURED:
+        st.info(t("hw.too_large", n=f"{MOST_MEASURED:,}"), icon=":material/speed:")
+        return []
     clock = scenario.clock if isinstance(scenario.clock, Roofline) else Roofline()
-    found = []
+    found, unused = [], []
     for device in devices:
         try:
             there = replace(scenario, hardware=device, clock=clock)
-            found.append(Run(device, there, causes_of(key_of(there))))
+            why = causes_of(key_of(there))
         except LabError as error:
             _no_room(device, error)
+        else:
+            if why is None:
+                unused.append(device)
+            else:
+                found.append(Run(device, there, why))
+    if unused:
+        st.info(t("hw.nothing_ran", devices=device_names(unused)), icon=":material/block:")
     return found
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def causes_of(run: Key) -> Causes:
-    """What the seconds of a run went into."""
+def causes_of(run: Key) -> Causes | None:
+    """What the seconds of a run went into; None if nobody was served."""
     there = run.scenario
     cost = there.clock.cost(
         there.model_entry, there.device, there.memory, there.tensor_parallel

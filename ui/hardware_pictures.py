@@ -12,21 +12,20 @@ import streamlit as st
 from charts import hardware as charts
 from charts import hardware_causes as cause_charts
 from charts import hardware_curves as curve_charts
-from charts.figure import CONFIG
 from formulas import get
 from ui.hardware import (
     PRINTED,
     Run,
     causes_of,
+    decode_intensity,
     device_name,
     device_names,
-    formula_values,
     mixed,
     on_device,
     spot_name,
 )
 from ui.language import current_language, t, translator
-from ui.pictures import Key, key_of
+from ui.pictures import Key, Picture, draw, key_of
 from ui.theme import current_theme
 from validation.hardware import critical, elsewhere, on, roof, spots, tile
 from validation.hardware_factor import ratio_at, share_for
@@ -52,7 +51,7 @@ def _colors(devices: Sequence[str], own: str) -> list[str | int]:
 
 
 def _draw(figure: go.Figure, key: str, alt: str) -> None:
-    st.plotly_chart(figure, theme=None, config=CONFIG, key=key, alt=alt)
+    draw(Picture(figure, alt), key)
 
 
 def roofline_picture(case: Case, devices: tuple[str, ...]) -> None:
@@ -149,7 +148,7 @@ def _tiles(case: Case, devices: tuple[str, ...], block: float, language: str, th
             curve_charts.Level(device_name(device), found.ridge, found.needed, color)
         )
     here = block, F4c.evaluate({"b_blk": block, "b_el": 2.0})
-    decode = get("F4b").evaluate(formula_values(case))
+    decode = decode_intensity(case)
     return curve_charts.tiles(
         _BLOCKS, intensity, levels, here, decode, translator(language), theme
     )

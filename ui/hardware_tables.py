@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 from model import catalogue
-from ui.hardware import Run, device_name, mixed, on_device, signed, spot_name
+from ui.hardware import Run, device_name, mixed, on_device, spot_name
 from ui.language import t
-from ui.units import NOTHING, significant
+from ui.reference.marks import table
+from ui.units import NOTHING, signed, significant
 from validation.hardware import critical, elsewhere, spots, tile
 from validation.throughput import Case
 
@@ -24,9 +25,8 @@ __all__ = [
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> str:
-    """A Markdown table; columns in ``words`` stand to the left."""
-    line = ["---" if place in words else "---:" for place in range(len(heads))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, line, *rows))
+    """A Markdown table of numbers; columns in ``words`` stand to the left."""
+    return table(heads, rows, [place for place in range(len(heads)) if place not in words])
 
 
 def _whole(value: int | None) -> str:
@@ -131,8 +131,8 @@ def gains_table(case: Case, devices: Sequence[str]) -> str:
                 f"{significant(one.static.formula)} · **{significant(one.static.simulated)}**",
                 f"{significant(one.continuous.formula)} · "
                 f"**{significant(one.continuous.simulated)}**",
-                f"{signed(one.formula)}\u00a0%",
-                f"**{signed(one.simulated)}\u00a0%**",
+                signed(one.formula),
+                f"**{signed(one.simulated)}**",
                 significant(one.static.simulated / first.static.simulated),
                 significant(one.continuous.simulated / first.continuous.simulated),
             ]
@@ -166,7 +166,7 @@ def mixtures_table(case: Case, device: str) -> str:
             f"{significant(100 * one.measured_f)} %",
             significant(one.formula),
             f"**{significant(one.simulated)}**",
-            f"{signed(one.simulated / one.formula - 1)} %",
+            signed(one.simulated / one.formula - 1),
         ]
         for one in mixed(on_device(case, device))
     ]

@@ -15,7 +15,9 @@ from ui.language import t
 from ui.prose import prose
 from ui.units import figure
 
-__all__ = ["Figure", "figures", "formula", "number_exercise", "predict", "question", "reveal"]
+__all__ = [
+    "Figure", "figures", "formula", "limits", "number_exercise", "predict", "question", "reveal",
+]  # fmt: skip
 
 _KEY = "prediction."
 _STYLE = """
@@ -94,11 +96,16 @@ def reveal(says: str) -> None:
         st.markdown(says)
 
 
-def formula(tex: str, says: str, limits: str) -> None:
+def formula(tex: str, says: str, ends: str) -> None:
     """A formula with this run's numbers in one line, what it says, and where it ends."""
     st.latex(tex)
     st.markdown(says)
-    st.markdown(f":gray[**{t('lesson.limits')}**] {limits}")
+    limits(ends)
+
+
+def limits(says: str) -> None:
+    """Where what was said does not hold."""
+    st.markdown(f":gray[**{t('lesson.limits')}**] {says}")
 
 
 def number_exercise(

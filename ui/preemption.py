@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from model import catalogue
 from model.errors import LabError
@@ -13,6 +14,7 @@ from ui.choose import choose, formula_viewer
 from ui.engine import simulated
 from ui.language import t
 from ui.prose import prose
+from ui.scenario import MOST_MEASURED
 from ui.throughput import apply_style, engine_name
 from ui.units import duration, significant
 from validation.preemption import Costs, values
@@ -23,30 +25,29 @@ __all__ = [
     "BLOCKS",
     "CONTEXTS",
     "PAGE",
+    "SHARED",
+    "WAYS",
     "Observed",
     "apply_style",
     "costs_now",
     "engine_name",
-    "limits",
     "link_now",
     "measured_percent",
     "observed",
     "says",
     "seconds",
-    "signed",
     "simulated_evictions",
+    "tokens",
     "viewer",
     "where",
 ]
 
 PAGE = "preemption"
 STORM = "preemption-storm"
-MOST_SIMULATED = 5_000
 CONTEXTS = (128, 256, 512, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000)
 BLOCKS = ("16", "1", "8", "32", "64", "128")
 WAYS = ("2", "1")
 SHARED = ("1", "2", "4", "8")
-
 
 FORMULAS = {
     "cost": ("F25d", "F23a", "F24a", "F25c", "F25p", "F21"),
@@ -68,11 +69,6 @@ def viewer(part: str, costs: Costs, **numbers: float) -> None:
     formula_viewer("pre", part, FORMULAS[part], given, where(costs))
 
 
-def limits(part: str) -> None:
-    """Where the formulas of a part end."""
-    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
-
-
 def seconds(value: float) -> str:
     """Seconds with the unit that fits, in one piece."""
     if 0 < abs(value) < 1e-3:
@@ -80,11 +76,9 @@ def seconds(value: float) -> str:
     return "\u00a0".join(duration(value))
 
 
-def signed(share: float) -> str:
-    """A difference in percent."""
-    if abs(share) < 5e-5:
-        return "0\u00a0%"
-    return f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)}\u00a0%"
+def tokens(length: float) -> str:
+    """A border between lengths: whole tokens, but a short one is not rounded to nothing."""
+    return f"{round(length):,}" if length >= 10 else significant(length, 2)
 
 
 # -- sliders ---------------------------------------------------------------------------------------
@@ -96,7 +90,7 @@ def measured_percent(engine: Engine) -> int:
     return round(100 * device.host_link_effective_bytes_per_s / device.host_link_bytes_per_s)
 
 
-def link_now(engine: Engine, place=st) -> float | None:
+def link_now(engine: Engine, place: DeltaGenerator) -> float | None:
     """The slider of the host link: the share of nominal, None while it is the measured one."""
     measured = measured_percent(engine)
     percent = place.slider(
@@ -189,7 +183,7 @@ def where(costs: Costs) -> dict[str, str]:
 def simulated_evictions(costs: Costs) -> tuple[tuple[Eviction, ...], LabError | None]:
     """One eviction both ways in the simulator, or why it cannot run."""
     try:
-        return evictions(costs), None
+        return evictions(costs.engine, costs.context_tokens), None
     except LabError as error:
         return (), error
 
@@ -204,7 +198,7 @@ class Observed(NamedTuple):
 def observed(scenario: Scenario) -> Observed:
     """What the panel's scenario preempts, or a preset where it preempts nobody or is too large."""
     source = "none"
-    if scenario.workload.n_requests > MOST_SIMULATED:
+    if scenario.workload.n_requests > MOST_MEASURED:
         source = "large"
     elif (found := chances(simulated(scenario), engine_of(scenario))) is not None:
         return Observed(found, "own")

@@ -10,8 +10,8 @@ from ui import preemption_pictures as pictures
 from ui import preemption_tables as tables
 from ui.choose import choose
 from ui.language import t
-from ui.lesson import Figure, figures
-from ui.preemption import BLOCKS, CONTEXTS, PAGE, limits, says, seconds, viewer
+from ui.lesson import Figure, figures, limits
+from ui.preemption import BLOCKS, CONTEXTS, PAGE, says, seconds, viewer
 from ui.prose import prose
 from ui.units import significant
 from validation.preemption import Costs, values
@@ -36,7 +36,7 @@ def checkpoint(engine: Engine) -> None:
     )
     with columns[2]:
         block = choose("pblock", BLOCKS, "pre.block", t("pre.block"))
-    costs = Costs(engine, context_tokens=int(context), block_size=int(block), link_share=None)
+    costs = Costs(engine, context_tokens=int(context), block_size=int(block))
     given = {**values(costs), "t_dead": deadline_ms / 1e3}
     given["beta_link"] = given["beta_h"]
     # One copy is enough where tensor parallelism keeps several; the links share the work.
@@ -79,7 +79,7 @@ def checkpoint(engine: Engine) -> None:
     for column, name in zip(st.columns(3, gap="medium"), ("A16", "A17", "A18"), strict=True):
         with column:
             tables.claim_card(name)
-    limits("checkpoint")
+    limits(says("limits-checkpoint"))
     own = {name: given[name] for name in ("kappa", "t_dead", "beta_link", "X")}
     viewer("checkpoint", costs, **own, **numbers)
 

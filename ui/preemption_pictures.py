@@ -7,12 +7,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts import preemption as charts
-from charts.figure import CONFIG
 from charts.preemption import Border, Line, Mark, Ratio
 from formulas import get
 from model import catalogue
 from ui.language import current_language, t, translator
-from ui.preemption import seconds
+from ui.pictures import Picture, draw
+from ui.preemption import seconds, tokens
 from ui.preemption_tables import LINKS, link_bytes_per_s, link_name
 from ui.theme import current_theme
 from ui.units import significant
@@ -34,7 +34,7 @@ _CONTEXT = np.unique(np.rint(np.geomspace(16, 262_144, 65)))
 
 
 def _draw(figure: go.Figure, key: str, alt: str) -> None:
-    st.plotly_chart(figure, theme=None, config=CONFIG, key=key, alt=alt)
+    draw(Picture(figure, alt), key)
 
 
 def _words(stem: str, t, x: str, at: str, unit: str) -> dict[str, str]:
@@ -52,8 +52,12 @@ def _context_words(stem: str, t, unit: str) -> dict[str, str]:
 def costs_picture(costs: Costs, lines: str, simulated: tuple[Eviction, ...]) -> None:
     """Recompute and swap over the context ("full", "printed") or over the size of a block."""
     given = values(costs)
-    alt = t("pre.costs.alt", n=f"{costs.context_tokens:,}", recompute=seconds(given["t_rec"]),
-            swap=seconds(given["t_swap"]))  # fmt: skip
+    alt = t(
+        "pre.blocks.alt" if lines == "blocks" else "pre.costs.alt",
+        n=f"{costs.context_tokens:,}",
+        recompute=seconds(given["t_rec"]),
+        swap=seconds(given["t_swap"]),
+    )
     look = current_language(), current_theme()
     if lines == "blocks":
         _draw(_blocks(costs, *look), "pre.blocks", alt)
@@ -80,7 +84,7 @@ def _costs(
     ends = float(found.context[0]), float(found.context[-1])
     shown = [length for length in borders(costs).lengths if ends[0] <= length <= ends[1]]
     lines_at = [
-        Border(length, t("pre.costs.border", n=f"{round(length):,}"), row=place)
+        Border(length, t("pre.costs.border", n=tokens(length)), row=place)
         for place, length in enumerate(shown)
     ]
     most = catalogue.model(costs.engine.model).max_context_tokens

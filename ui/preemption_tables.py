@@ -9,9 +9,9 @@ import streamlit as st
 from formulas import claims, get
 from model import catalogue
 from ui.language import current_language, t
-from ui.preemption import seconds, signed
+from ui.preemption import seconds
 from ui.reference import marks
-from ui.units import significant
+from ui.units import signed, significant
 from validation.preemption import CASES, Borders, Costs
 from validation.preemption_runs import Eviction
 from validation.preemption_victims import RULES, Bill, Running, bill, blocks_of, victims
@@ -80,7 +80,7 @@ def _eviction_row(one: Eviction) -> list[str]:
         seconds(one.formula_s),
         seconds(one.event_s),
         f"**{seconds(one.iterations_s)}**",
-        signed(one.difference),
+        signed(one.difference, 2),
         " ".join(t(f"pre.reason.{reason}") for reason in one.reasons),
     ]
 
@@ -94,7 +94,7 @@ def _end_row(recomputed: Eviction, swapped: Eviction) -> list[str]:
         seconds(formula),
         seconds(recomputed.event_s - swapped.event_s),
         f"**{seconds(simulated)}**",
-        signed(simulated / formula - 1),
+        signed(simulated / formula - 1, 2),
         t("pre.reason.end"),
     ]
 

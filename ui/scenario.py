@@ -33,6 +33,7 @@ from ui.panel.uploads import hold
 from ui.units import duration, significant
 
 __all__ = [
+    "MOST_MEASURED",
     "choose_preset",
     "current_requests",
     "current_scenario",

@@ -7,7 +7,7 @@ import math
 from charts.numbers import NOTHING, significant
 from ui.language import t
 
-__all__ = ["count", "duration", "figure", "percent", "rate", "setting", "significant"]
+__all__ = ["count", "duration", "figure", "percent", "rate", "setting", "signed", "significant"]
 
 
 def figure(number: str, unit: str) -> str:
@@ -32,6 +32,15 @@ def setting(seconds: float) -> tuple[str, str]:
 def percent(share: float) -> tuple[str, str]:
     """A share of 1 as percent."""
     return significant(share * 100), t("unit.percent")
+
+
+def signed(share: float, digits: int = 3) -> str:
+    """A difference as percent with its sign, in one piece."""
+    if not math.isfinite(share):
+        return NOTHING
+    if abs(share) < 5e-5:
+        return "0\u00a0%"
+    return f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, digits)}\u00a0%"
 
 
 def rate(value: float) -> tuple[str, str]:

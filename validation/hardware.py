@@ -30,7 +30,7 @@ from validation.throughput import (
     Case,
     Engine,
     Pair,
-    compare,
+    corrected,
     decode_s,
     kv_batch,
     parameters_read,
@@ -179,16 +179,19 @@ def _work_and_bytes(engine: Engine, run: SimulationResult) -> tuple[np.ndarray, 
 
 
 def _at_once(engine: Engine, prompt_tokens: int, outputs: np.ndarray) -> SimulationResult | None:
-    """All requests at time 0, prefilled in one iteration and never preempted; None: no room."""
+    """All requests at time 0, prefilled in one iteration and never preempted; None: no room.
+
+    A run with more prompt tokens than an iteration may have is none either.
+    """
     n, longest = len(outputs), prompt_tokens + int(outputs.max())
     requests = Requests.from_columns(
         arrival_s=np.zeros(n), prompt_tokens=np.full(n, prompt_tokens), output_tokens=outputs
     )
-    policy = POLICIES["vllm-v1"](max_num_seqs=n, max_num_batched_tokens=n * (prompt_tokens + 1))
+    budget = n * (prompt_tokens + 1)
     try:
         scenario = Scenario(
             TraceReference("hardware", "0" * 64, n),
-            policy,
+            POLICIES["vllm-v1"](max_num_seqs=n, max_num_batched_tokens=budget),
             clock=engine.clock,
             model=engine.model,
             hardware=engine.hardware,
@@ -304,8 +307,7 @@ class Elsewhere:
 
 def elsewhere(case: Case) -> Elsewhere:
     """The case on its device; raises LabError where the model does not fit."""
-    static, continuous = compare(case)[2:4]
-    return Elsewhere(case.engine.hardware, static, continuous)
+    return Elsewhere(case.engine.hardware, *corrected(case))
 
 
 # -- tiles of attention ----------------------------------------------------------------------------

@@ -36,15 +36,19 @@ class Causes:
     memory_share: float
 
 
-def causes(run: SimulationResult, cost: IterationCost, n_engines: int = 1, bins: int = 120):
-    """The :class:`Causes` of a run under a clock with these costs.
+def causes(
+    run: SimulationResult, cost: IterationCost, n_engines: int = 1, bins: int = 120
+) -> Causes | None:
+    """The :class:`Causes` of a run under a clock with these costs; None if nothing ever ran.
 
     The longer of computing and reading is what an iteration waits for; the shorter one hides
     behind it and counts nothing. A read is split into weights and KV by their bytes.
     """
     columns = run.iterations
+    if not len(columns["start_s"]):
+        return None
     parts = _parts(columns, cost)
-    length_s = float(columns["end_s"].max(initial=0.0))
+    length_s = float(columns["end_s"].max())
     edges_s = np.linspace(0.0, length_s, bins + 1)
     strip = np.zeros((len(CAUSES), bins))
     for engine in range(n_engines):
@@ -78,11 +82,15 @@ def _parts(columns: Mapping[str, np.ndarray], cost: IterationCost) -> np.ndarray
     return np.array([np.where(bound, compute_s, 0.0), weights_s, kv_s, other_s])
 
 
-def _binned(start_s, end_s, parts: np.ndarray, edges_s: np.ndarray) -> np.ndarray:
-    """Seconds of each cause in each bin, spread evenly over their iterations."""
+def _binned(
+    start_s: np.ndarray, end_s: np.ndarray, parts: np.ndarray, edges_s: np.ndarray
+) -> np.ndarray:
+    """Seconds of each cause (a row) in each bin, spread evenly over their iterations."""
+    if not len(start_s):
+        return np.zeros((len(parts), len(edges_s) - 1))
     ends = np.column_stack([start_s, end_s]).ravel()
     found = []
     for seconds in parts:
         grown = np.repeat(np.concatenate([[0.0], np.cumsum(seconds)]), 2)[1:-1]
-        found.append(np.diff(np.interp(edges_s, ends, grown)) if len(ends) else np.zeros(1))
+        found.append(np.diff(np.interp(edges_s, ends, grown)))
     return np.array(found)

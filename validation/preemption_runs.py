@@ -61,17 +61,19 @@ class Eviction:
 
 
 @lru_cache(maxsize=64)
-def evictions(costs: Costs) -> tuple[Eviction, Eviction]:
+def evictions(engine: Engine, context_tokens: int) -> tuple[Eviction, Eviction]:
     """A request of about this context evicted under vLLM V0: recomputed, and swapped.
 
     The context is cut to what the model's limit and the KV memory hold. Raises LabError where the
     weights leave no KV memory.
     """
-    return _eviction(costs, "recompute"), _eviction(costs, "swap")
+    longest = _longest_context(engine)
+    context = max(min(context_tokens, longest), 4 * _BLOCK)
+    return _eviction(engine, context, "recompute"), _eviction(engine, context, "swap")
 
 
-def _eviction(costs: Costs, mode: str) -> Eviction:
-    run, calm = _run(costs, mode, tight=True), _run(costs, mode, tight=False)
+def _eviction(engine: Engine, context_tokens: int, mode: str) -> Eviction:
+    run, calm = (_run(engine, context_tokens, mode, tight=tight) for tight in (True, False))
     events, iterations = run.events, run.iterations
     leaves = EVENT["swap_out" if mode == "swap" else "preempt"]
     (row,) = np.flatnonzero(events["event"] == leaves)
@@ -90,8 +92,7 @@ def _eviction(costs: Costs, mode: str) -> Eviction:
         moves = iterations["recompute_tokens"] > 0
         taken = float(durations[moves].sum())
         formula_id, reasons = "F23a", _reasons(cost, iterations, moves)
-    bare = replace(costs, link_share=None, gpus_per_link=1, copies=2)
-    given = {**values(bare), "n": float(tokens), "F_s": 0.0, "F_r": 0.0}
+    given = values(Costs(engine, context_tokens=tokens, swap_fixed_s=0.0))
     return Eviction(
         mode=mode,
         context_tokens=tokens,
@@ -123,11 +124,9 @@ def _longest_context(engine: Engine) -> int:
     return min(model.max_context_tokens - 2 * _FEW, pool.tokens - 10 * _BLOCK)
 
 
-def _run(costs: Costs, mode: str, *, tight: bool) -> SimulationResult:
+def _run(engine: Engine, context: int, mode: str, *, tight: bool) -> SimulationResult:
     """Two requests: the second is evicted once its context is long, if memory is ``tight``."""
-    engine = costs.engine
     grown = _BLOCK + 1  # the other request has then taken one block more than it came with
-    context = max(min(costs.context_tokens, _longest_context(engine)), 4 * _BLOCK)
     prompts = np.array([_BLOCK, context - grown])
     outputs = np.array([grown + _FEW, grown + 2 * _FEW])
     requests = Requests.from_columns(
@@ -171,12 +170,15 @@ class Chances:
 
     ``once`` is the share of admitted requests that were preempted at all, ``again`` the chance of
     an attempt (an admission or a return) to end in a preemption. ``at_least[k]`` is the share
-    preempted more than k times. Work is F23's of the contexts that were really lost, in FLOP.
+    preempted more than k times. ``swaps`` of the preemptions copied the KV out instead of dropping
+    it. Work in FLOP is F23's of the contexts that had to go, as if all of them were recomputed;
+    ``again_flop`` is NaN if no attempt ever ended well.
     """
 
     requests: int
     hit: int
     preemptions: int
+    swaps: int
     once: float
     again: float
     at_least: tuple[float, ...]
@@ -185,6 +187,11 @@ class Chances:
     measured_flop: float
     once_flop: float
     again_flop: float
+
+    @property
+    def repeated(self) -> float:
+        """The share of those that were preempted at all that were preempted again."""
+        return self.at_least[1] / self.once if len(self.at_least) > 1 else 0.0
 
 
 def chances(run: SimulationResult, engine: Engine) -> Chances | None:
@@ -206,6 +213,7 @@ def chances(run: SimulationResult, engine: Engine) -> Chances | None:
         requests=admitted,
         hit=int((times > 0).sum()),
         preemptions=int(lost.sum()),
+        swaps=int((events["event"] == EVENT["swap_out"]).sum()),
         once=once,
         again=again,
         at_least=tuple(float((times > k).sum() / admitted) for k in range(int(times.max()))),
@@ -213,5 +221,7 @@ def chances(run: SimulationResult, engine: Engine) -> Chances | None:
         one_flop=one,
         measured_flop=float(work.sum()) / admitted,
         once_flop=formulas.get("F23b").evaluate({"p": once, "C_rec": one}),
-        again_flop=formulas.get("F23c").evaluate({"p": again, "C_rec": one}),
+        again_flop=(
+            formulas.get("F23c").evaluate({"p": again, "C_rec": one}) if again < 1 else float("nan")
+        ),
     )

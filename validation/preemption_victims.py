@@ -3,12 +3,13 @@
 A rule is an order: requests leave one after the other until enough blocks are free, and the last
 one stays, as in every engine. Costs are F23, F23a and F25h.
 
-Public: :class:`Running`, :data:`RULES`, :func:`victims`, :class:`Bill`, :func:`bill`,
-:func:`decode_s`, :data:`EXAMPLES`.
+Public: :class:`Running`, :data:`RULES`, :func:`victims`, :func:`cheapest`, :class:`Bill`,
+:func:`bill`, :func:`decode_s`, :data:`EXAMPLES`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +22,8 @@ from validation.preemption import Costs, decoding, values
 from validation.throughput import Engine
 
 __all__ = [
-    "EXAMPLES", "RULES", "Bill", "Running", "bill", "blocks_of", "decode_s", "victims",
+    "EXAMPLES", "RULES", "Bill", "Running", "bill", "blocks_of", "cheapest", "decode_s",
+    "victims",
 ]  # fmt: skip
 
 
@@ -97,6 +99,21 @@ def victims(
         gone.append(victim)
         freed += blocks_of(victim, costs.block_size)
     return tuple(gone)
+
+
+def cheapest(running: Sequence[Running], blocks: int, costs: Costs) -> tuple[Running, ...]:
+    """Those whose eviction frees ``blocks`` with the least work.
+
+    All choices are tried, which is for a handful of requests. One request stays; empty where all
+    others are not enough.
+    """
+    choices = (
+        chosen
+        for size in range(1, len(running))
+        for chosen in itertools.combinations(running, size)
+        if sum(blocks_of(one, costs.block_size) for one in chosen) >= blocks
+    )
+    return min(choices, key=lambda chosen: sum(_work(one, costs) for one in chosen), default=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,37 @@ def test_the_panels_batch_is_used(open_app):
     assert "Bd = 37" in small
 
 
+def test_a_latent_cache_is_not_called_bound_by_memory(open_app):
+    """All heads of DeepSeek-V3 share a vector: F4b's 1 FLOP/byte would be wrong by two orders."""
+    params = {"model": "deepseek-v3", "hardware": "h200-sxm", "gpus": "16", "v": "2"}
+    app = opened(open_app, part="block", **params)
+    assert numbers(app)[3] == "–"
+    assert "all heads read one latent vector" in said(app)
+    assert "memory binds it" not in said(app)
+    assert "memory binds it" in said(opened(open_app, part="block"))
+
+
+def test_agreement_is_said_only_where_it_is(open_app):
+    assert "Formula and simulation agree" in said(opened(open_app, part="delta"))
+    crowded = said(opened(open_app, part="delta", bd="256", lin="2000", v="2"))
+    assert "agree" not in crowded
+    assert "percentage points" in crowded
+
+
+def test_long_prompts_leave_the_formulas(open_app):
+    params = {"model": "llama-3.1-8b", "lin": "120000", "bd": "256", "v": "2"}
+    for part in ("roof", "delta"):
+        app = opened(open_app, part=part, **params)
+        assert app.get("plotly_chart")
+        assert not any("max" in warning.value for warning in app.main.warning)
+
+
+def test_large_scenarios_are_not_run_on_every_device(open_app):
+    app = opened(open_app, part="causes", x="n-20000")
+    assert "too large" in app.main.info[0].value
+    assert not app.get("plotly_chart")
+
+
 def test_the_exercise_knows_the_usual_mistakes(open_app):
     app = opened(open_app, part="batch")
     field = "exercise.hardware.0"

@@ -44,7 +44,7 @@ def test_the_border_without_small_copies(open_app):
     for fixed, border in (("1", "11"), ("5", "54"), ("20", "215")):
         app = opened(open_app, preset="customer-service", fs=fixed, copy="0")
         assert numbers(app)[2:] == ["0.102", border]
-    assert "▶ recompute below some tens" in words(app)
+    assert "▶ recompute below a border" in words(app)
 
 
 def test_four_gpus_on_a_link_draw_another_border(open_app):
@@ -83,11 +83,26 @@ def test_chances_come_from_the_scenario_or_from_a_preset_that_preempts(open_app)
     assert numbers(own)[:3] == ["100 / 200", "50.0", "60.2"]
 
 
+def test_swaps_are_said(open_app):
+    params = {"preset": "preemption-storm", "policy": "vllm-v0", "x": "preempt-swap", "v": "2"}
+    app = opened(open_app, part="expected", **params)
+    assert any("copied the KV out" in caption.value for caption in app.main.caption)
+    plain = opened(open_app, part="expected", preset="preemption-storm")
+    assert not any("copied the KV out" in caption.value for caption in plain.main.caption)
+
+
+def test_a_border_of_few_tokens_keeps_a_digit(open_app):
+    """GPT-3 on 8 A100: 0.5 ms of fixed cost over (2.24 − 0.38) ms / 8 a token are 2.15 tokens."""
+    app = opened(open_app, model="gpt-3-175b", v="2", fs="0.5", copy="0", gpus="8")
+    assert numbers(app)[3] in ("2.1", "2.2")
+
+
 def test_a_victim_is_billed_and_the_engines_follow(open_app):
     assert "SGLang**" not in words(opened(open_app, part="victim"))
     app = opened(open_app, part="victim", pick="B")
     assert "You free 47 blocks for 40 that are needed, 7 more than asked" in words(app)
     assert "SGLang** | D C | 216 | 176" in words(app)
+    assert "The cheapest choice that frees enough is **D + F**" in words(app)
     few = opened(open_app, part="victim", pick="F")
     assert "14 blocks are not enough" in words(few)
 

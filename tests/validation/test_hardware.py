@@ -197,6 +197,21 @@ def test_causes_by_hand():
         assert found[name] == pytest.approx(value / length_s, abs=1e-9), name
 
 
+def test_a_run_that_served_nobody_has_no_causes():
+    run, cost = run_of("a100-80g-sxm")
+    columns = {name: column[:0] for name, column in run.iterations.items()}
+    assert causes(replace(run, iterations=columns), cost) is None
+
+
+def test_more_prompt_tokens_than_an_iteration_may_have_leave_the_formulas():
+    """256 prompts of 100,000 tokens: no run, but F5 and Δ."""
+    engine = Engine("llama-3.1-8b", "b200-sxm", 8)
+    case = Case(4, 256, 100_000, 200, engine=engine)
+    assert spots(case)[-1].run_seconds is None
+    assert spots(case)[-1].seconds > 0
+    assert elsewhere(case).formula > 0
+
+
 def test_two_engines_share_the_time():
     scenario = replace(catalogue.presets()["customer-service"].scenario, n_engines=2)
     cost = cost_of(Engine())

@@ -10,7 +10,15 @@ from model.events import EVENT
 from model.experiment import with_policy
 from model.simulator import simulate
 from validation.preemption import Costs
-from validation.preemption_victims import EXAMPLES, RULES, Running, bill, blocks_of, victims
+from validation.preemption_victims import (
+    EXAMPLES,
+    RULES,
+    Running,
+    bill,
+    blocks_of,
+    cheapest,
+    victims,
+)
 
 COSTS = Costs()
 FIRST = EXAMPLES[0]
@@ -56,6 +64,23 @@ def test_one_request_always_stays(rule):
 
 def test_just_enough_takes_the_largest_where_nobody_covers_the_need():
     assert names("just_enough", FIRST, 195) == "CF"
+
+
+def test_the_cheapest_choice_may_be_several_small_ones():
+    """40 blocks: D and F (26 + 14, 622 tokens) cost less than B (47 blocks, 740 tokens)."""
+    assert [one.name for one in cheapest(FIRST, 40, COSTS)] == ["D", "F"]
+    assert [one.name for one in cheapest(FIRST, 41, COSTS)] == ["B"]
+    assert cheapest(FIRST, 10_000, COSTS) == ()
+
+
+@pytest.mark.parametrize("need", [1, 30, 90, 240])
+@pytest.mark.parametrize("running", EXAMPLES)
+def test_no_rule_is_cheaper_than_the_cheapest(running, need):
+    least = bill(cheapest(running, need, COSTS), need, COSTS, 0.01)
+    assert least.spare_blocks >= 0
+    for rule in RULES:
+        other = bill(victims(rule, running, need, COSTS), need, COSTS, 0.01)
+        assert other.work_flop >= least.work_flop
 
 
 def test_a_bill_by_hand():
