@@ -188,6 +188,19 @@ def test_the_reservation_along_a_run(steps):
     assert result.events["blocks_needed"][where] == int(float(needed) + 1 + 1e-9) + 1
 
 
+def test_steps_beside_prompts_leave_the_share_as_it_is():
+    """b's 100 tokens take 50 steps beside a, which may then still write 50 tokens.
+
+    c wants 210 + 10 + 1 beside 0.7 · 50 and a's next token. After 50 decode steps alone the share
+    would be 0.65 and three tokens fewer would do.
+    """
+    requests = {"a": (0, 2, 101), "b": (1, 100, 1), "c": (50.5, 210, 10)}
+    result = played(requests, kv_blocks=300, chunked_prefill_size=3, enable_mixed_chunk=True)
+    (refused,) = events(result, "refuse", "no_reservation")
+    assert result.events["iteration"][refused] == 51
+    assert result.events["blocks_needed"][refused] == 221 + 35 + 1 + 1
+
+
 def test_the_share_starts_anew_after_an_idle_spell():
     """B has decoded 700 steps by itself, then everybody is gone; A and C are as above."""
     rows = {"B": (0, 10, 701), "A": (2000, 10, 1000), "C": (2001, 10, 500)}
@@ -284,6 +297,20 @@ def test_a_retracted_prompt_may_survive_in_the_tree():
     # Of three, two are left, and 40 tokens must be empty: b's prompt is evicted.
     rows = rows_of(played(YOUNGEST, kv_blocks=40, **GREEDY, **tree))
     assert not any("b" in row["cached"] for row in rows)
+
+
+def test_outputs_of_a_retracted_request_are_computed_again():
+    """Five answers reach the end of their second page of 64 together; four of 14 pages are free.
+
+    The last one goes, its page of outputs with it, and the four take the free ones: nothing has to
+    be evicted. When they have ended, its prompt is found, and its outputs are not.
+    """
+    requests = {name: (0, 64, 70) for name in "abcde"}
+    rows = rows_of(
+        played(requests, kv_blocks=14, block_size=64, disable_radix_cache=False, **GREEDY)
+    )
+    assert [row["preempted"] for row in rows if row["preempted"]] == [["e"]]
+    assert [row["cached"] for row in rows if row["cached"]] == [{"e": 64}]
 
 
 def test_conservativeness_trades_waiting_for_retractions():
