@@ -305,7 +305,7 @@ def test_outputs_of_a_retracted_request_are_computed_again():
     The last one goes, its page of outputs with it, and the four take the free ones: nothing has to
     be evicted. When they have ended, its prompt is found, and its outputs are not.
     """
-    requests = {name: (0, 64, 70) for name in "abcde"}
+    requests = dict.fromkeys("abcde", (0, 64, 70))
     rows = rows_of(
         played(requests, kv_blocks=14, block_size=64, disable_radix_cache=False, **GREEDY)
     )
