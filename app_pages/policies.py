@@ -26,6 +26,7 @@ from ui.policies.contestants import FEWEST, Run, contestants, label
 from ui.policies.exercise import task
 from ui.policies.luck import luck
 from ui.policies.pair import pair
+from ui.policies.suggestions import asked, suggest, words
 from ui.prose import prose
 from ui.scenario import choose_preset, current_scenario
 from ui.units import percent, setting, significant
@@ -166,22 +167,25 @@ def your_turn() -> None:
 def lesson(panel: Scenario) -> None:
     named, slo = codes("policies"), panel.slo
     ids = first(panel.policy.name) if named is None else named
-    asked = ids if len(ids) >= FEWEST else first(panel.policy.name)
+    answers = ids if len(ids) >= FEWEST else first(panel.policy.name)
     if f"prediction.{PAGE}" in st.session_state:
-        asked = tuple(contestants())  # who was guessed may no longer take part
+        answers = tuple(contestants())  # who was guessed may no longer take part
     guess = predict(
         PAGE,
         says("ask", ttft=" ".join(setting(slo.ttft_s)), tpot=" ".join(setting(slo.tpot_s))),
-        [(name, label(contestants()[name])) for name in asked],
+        [(name, label(contestants()[name])) for name in answers],
     )
     if guess is None:
         return
     choice_of_policies(ids, panel.policy.name)
+    suggest()
     runs = taking_part(ids)
     if len(runs) < FEWEST:
         st.info(t("pol.too_few", n=FEWEST), icon=":material/group_add:")
         return
     answer(guess, runs)
+    if one := asked(ids):
+        st.info("**{}**\n\n{}".format(*words(one)), icon=":material/lightbulb:")
     harder(runs)
     look = choose("look", LOOKS, "pol.look", t("pol.look"), label_visibility="collapsed")
     {"table": table, "curves": curves, "pair": pair, "luck": draws}[look](runs, panel)

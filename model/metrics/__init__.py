@@ -1,7 +1,7 @@
 """Metrics of a simulation, gathered: what pages, exports and notebooks import.
 
 The words are defined once: in :mod:`model.metrics.table` as data, and in the docstrings of the
-functions, which live by topic in latency, slo, throughput, usage and blocking.
+functions, which live by topic in latency, slo, lengths, throughput, usage and blocking.
 """
 
 from model.metrics.blocking import (
@@ -29,6 +29,7 @@ from model.metrics.latency import (
     ttft_s,
     whole_run,
 )
+from model.metrics.lengths import LengthEnd, length_ends
 from model.metrics.slo import (
     meets_slo,
     meets_tpot,
@@ -73,6 +74,7 @@ __all__ = [
     "DEFINITIONS",
     "METRICS",
     "PERCENTILES",
+    "LengthEnd",
     "Metric",
     "Window",
     "class_means",
@@ -90,6 +92,7 @@ __all__ = [
     "jain",
     "kv_fragmentation",
     "kv_use",
+    "length_ends",
     "mean",
     "mean_batch",
     "measuring_window",

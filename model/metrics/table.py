@@ -50,7 +50,7 @@ def _table() -> dict[str, Metric]:
         "requests": Metric("requests", "", "Requests that arrived."),
         "finished_requests": Metric("requests", "higher", "Requests that got all their tokens."),
         "rejected_requests": Metric(
-            "requests", "lower", "Requests refused on arrival because they can never fit."
+            "requests", "lower", "Requests refused for good: never to fit, or by admission control."
         ),
         "retries": Metric("times", "lower", "Times a refused request came again."),
         "refused_attempts": Metric("times", "lower", "Arrivals that were refused, with retries."),

@@ -291,3 +291,23 @@ def test_a_summary_of_many_requests_is_quick():
     )
     run = simulate(Scenario(Workload((stream,)), POLICIES["vllm-v1"]()))
     metrics.summary(run)
+
+
+# -- by length -------------------------------------------------------------------------------------
+
+
+def test_the_ends_by_length():
+    """Ten requests of 2 to 11 tokens, one after the other: who is shortest comes first."""
+    scenario = recording(at_once(*range(1, 11)), POLICIES["vllm-v1"](max_num_seqs=1))
+    result = simulate(replace(scenario, slo=Slo(ttft_s=1.0, tpot_s=2.0)))
+    tokens = result.requests["prompt_tokens"] + result.requests["output_tokens"]
+    short, long = metrics.length_ends(result.requests, result.scenario.slo)
+    assert (short.tokens, long.tokens) == (tokens.min(), tokens.max())
+    # 1 + 2 + ... + 9 iterations of a second go before the longest, and one of its own.
+    assert (short.ttft_mean_s, long.ttft_mean_s) == (1.0, 46.0)
+    assert (short.slo_attainment_share, long.slo_attainment_share) == (1.0, 0.0)
+
+
+def test_equal_lengths_have_no_ends():
+    result = simulate(recording(at_once(2, 2), POLICIES["vllm-v1"](max_num_seqs=1)))
+    assert metrics.length_ends(result.requests, Slo()) is None

@@ -12,8 +12,10 @@ from model.schedulers import POLICIES
 from model.simulator import simulate
 from ui.language import LANGUAGES, translate
 from ui.policies.comparison import csv_of
-from ui.policies.contestants import MOST, Run, contestants
+from ui.policies.contestants import FEWEST, MOST, Run, contestants, known
 from ui.policies.exercise import POLICY, task
+from ui.policies.suggestions import suggestions
+from ui.prose import sections
 
 LOOKS = ("table", "curves", "pair", "luck")
 STORM = "preset-preemption-storm~v-2"
@@ -167,7 +169,8 @@ def test_every_row_of_the_table_has_settings_of_its_policy(name):
     one = contestants()[name]
     scenario = with_policy(catalogue.presets()["conversation"].scenario, one.policy)
     for setting, value in one.settings:
-        replace_at(scenario, f"policy.{setting}", value)
+        scenario = replace_at(scenario, f"policy.{setting}", value)
+    assert scenario.policy.name == one.policy
 
 
 def test_the_file_has_every_metric_of_every_policy():
@@ -180,6 +183,101 @@ def test_the_file_has_every_metric_of_every_policy():
     assert set(metrics.METRICS) < set(rows[0])
     assert float(rows[0]["preemptions"]) == simulate(scenario).requests["preemptions"].sum()
     assert "slo_attainment_share.offline" in rows[0]
+
+
+# -- questions worth a comparison ------------------------------------------------------------------
+
+
+def numbers_of(name, metric):
+    """A metric of everybody who takes part in a suggestion, by id."""
+    one = next(one for one in suggestions() if one.id == name)
+    found = {}
+    for code in one.policies:
+        scenario = with_policy(catalogue.presets()[one.preset].scenario, contestants()[code].policy)
+        for setting, value in contestants()[code].settings:
+            scenario = replace_at(scenario, f"policy.{setting}", value)
+        found[code] = metric(simulate(scenario))
+    return found
+
+
+def of(name):
+    return lambda result: metrics.summary(result)[name]
+
+
+@pytest.mark.parametrize("one", suggestions(), ids=lambda one: one.id)
+def test_a_suggestion_names_a_preset_and_contestants(one):
+    assert one.preset in catalogue.presets()
+    assert FEWEST <= len(known(one.policies)) == len(one.policies) <= MOST
+    assert set(one.pair) <= set(one.policies)
+    for language in LANGUAGES:
+        assert sections(language, "policies")[f"try-{one.id}"].text
+
+
+def test_a_suggestion_changes_preset_and_contestants_and_says_what_to_look_for(open_app):
+    app = opened(open_app, look="pair")
+    app.button(key="pol.try.quantum").click().run()
+    assert not app.exception
+    assert app.session_state["s"].startswith("preset-conversation")
+    assert app.main.multiselect(key="choice.policies").value == ["lab", "lab-quantum", "lab-slo"]
+    assert app.main.selectbox(key="choice.pair.1").value == "lab-quantum"
+    assert "What does a 10 ms quantum cost?" in app.main.info[0].value
+
+
+def test_what_the_suggestions_say_is_what_the_simulations_give():
+    tpot = numbers_of("budget", of("tpot_p99_s"))
+    assert tpot["v1-512"] < tpot["vllm-v1"] < tpot["v1-8192"]
+    ttft = numbers_of("budget", of("ttft_mean_s"))
+    assert ttft["v1-512"] > ttft["vllm-v1"]
+
+    busy = numbers_of("quantum", of("residency_share"))
+    assert busy["lab-quantum"] < 0.95 < busy["lab-slo"] == pytest.approx(busy["lab"], abs=1e-3)
+    tpot = numbers_of("quantum", of("tpot_p50_s"))
+    assert tpot["lab-quantum"] > tpot["lab"] > tpot["lab-slo"]
+
+    wasted = numbers_of("priority", of("wasted_tokens_share"))
+    assert wasted["v1-priority"] < 0.1 < 0.3 < wasted["lab-evict"]
+
+    shortest, longest = (
+        numbers_of(
+            "shortest",
+            lambda result, end=end: metrics.length_ends(result.requests, result.scenario.slo)[
+                end
+            ].ttft_mean_s,
+        )
+        for end in (0, 1)
+    )
+    assert shortest["lab-sjf"] < shortest["lab-guess"] < shortest["lab-blind"] < shortest["lab"]
+    assert longest["lab-sjf"] > longest["lab"]
+    mean = numbers_of("shortest", of("ttft_mean_s"))
+    assert mean["lab-sjf"] < mean["lab-aging"] < mean["lab"]
+
+    kept = numbers_of("refuse", of("slo_attainment_share"))
+    assert max(kept, key=kept.get) == "lab-loss"
+    assert kept["lab"] < kept["lab-deadline"] < kept["lab-little"]
+
+    kept = numbers_of("reserve", of("slo_attainment_share"))
+    assert kept["orca"] < kept["orca-pow2"] < kept["orca-oracle"] < kept["vllm-v1"]
+    victims = numbers_of("reserve", of("preemptions"))
+    assert victims["orca-oracle"] == 0 < victims["v1-watermark"] < victims["vllm-v1"]
+
+    wasted = numbers_of("evicted", of("wasted_tokens_share"))
+    assert wasted["v0-swap"] == wasted["lab-cheaper"] == wasted["lab-reserve"] == 0
+    ttft = numbers_of("evicted", of("ttft_mean_s"))
+    assert ttft["lab-cheaper"] < ttft["lab"] < ttft["lab-reserve"]
+
+
+def test_the_table_tells_short_requests_from_long_ones(open_app):
+    app = opened(open_app, s=STORM, policies="lab,lab-sjf")
+    names = re.findall(r"… (?:shortest|longest) tenth[^<]*", page_html(app))
+    assert len(names) == 4  # mean TTFT and attainment
+    assert cells(app, names[2])[1] == "100 %"
+
+
+def test_where_all_are_equally_long_there_are_no_such_rows(open_app):
+    app = opened(open_app, s="preset-law~v-2", policies="vllm-v1,lab-deadline")
+    assert "tenth" not in page_html(app)
+    assert cells(app, "Both SLOs met")[1] == "0 %"  # all 24 are refused
+    assert cells(app, "TTFT P50")[1] == "–"
 
 
 # -- two of them -----------------------------------------------------------------------------------

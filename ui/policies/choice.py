@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from ui.choose import code_field
 from ui.language import as_text, t
 from ui.policies.contestants import FEWEST, FIRST, MOST, Run, contestants, known, run
 
-__all__ = ["choice_of_policies", "codes", "first", "taking_part"]
+__all__ = ["choice_of_policies", "codes", "first", "take_part", "taking_part"]
 
 NOBODY = "-"
 
 
 def codes(name: str) -> tuple[str, ...] | None:
     """Contestants that the address names under a parameter; None where it names none."""
-    with st.container(key=f"code-{name}"):
-        st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
-        text = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+    text = code_field(name)
     return () if text == NOBODY else known((text or "").split(",")) or None
+
+
+def take_part(ids: Sequence[str], pair: Sequence[str]) -> None:
+    """Let these take part, and two of them in the view of where they part; for ``on_click``."""
+    st.session_state["policies"], st.session_state["pair"] = ",".join(ids), ",".join(pair)
 
 
 def first(panel: str) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ from ui.pictures import Key, Picture, draw, key_of
 from ui.policies.contestants import Run
 from ui.theme import current_theme
 
+Ends = tuple[metrics.LengthEnd, metrics.LengthEnd]
+
 __all__ = [
     "alike",
     "best_of",
@@ -35,22 +37,28 @@ __all__ = [
 ATTAINMENT = "slo_attainment_share"
 _GROUPS = (
     ("throughput", ("throughput_output_tokens_per_s", "throughput_requests_per_s")),
-    ("ttft", tuple(f"ttft_p{share}_s" for share in metrics.PERCENTILES)),
+    ("ttft", ("ttft_mean_s", *(f"ttft_p{share}_s" for share in metrics.PERCENTILES))),
     ("tpot", tuple(f"tpot_p{share}_s" for share in metrics.PERCENTILES)),
     ("promises", (ATTAINMENT, "ttft_attainment_share", "tpot_attainment_share")),
     (
         "price",
-        ("preemptions", "wasted_tokens_share", "head_of_line_blocking_s", "rejected_requests"),
+        (
+            *("preemptions", "wasted_tokens_share", "residency_share"),
+            *("head_of_line_blocking_s", "rejected_requests"),
+        ),
     ),
     ("fairness", ("fairness_jain",)),
 )
 _BETWEEN = "fairness_between_classes_jain"
+_BY_LENGTH = ("ttft_mean_s", ATTAINMENT)
+_ENDS = ("shortest", "longest")
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
-    """The rows of the table: the numbers of each run, and of each class where there are several."""
+    """The rows of the table: of each run, of each class where there are several, by length."""
     numbers = [summary(run.scenario) for run in runs]
     classes = [_by_class(key_of(run.scenario)) for run in runs]
+    ends = [_by_length(key_of(run.scenario)) for run in runs]
     found = []
     for group, names in _GROUPS:
         title = t(f"pol.group.{group}")
@@ -58,6 +66,8 @@ def rows(runs: Sequence[Run]) -> list[Row]:
             found.append(_row(title, metric, numbers))
             if metric == ATTAINMENT and len(classes[0]) > 1:
                 found += _class_rows(title, classes)
+            if metric in _BY_LENGTH and None not in ends:
+                found += _length_rows(title, metric, ends)
         if group == "fairness" and len(classes[0]) > 1:
             found.append(_row(title, _BETWEEN, numbers))
     return found
@@ -79,6 +89,24 @@ def _class_rows(title: str, classes: Sequence[Mapping[str, Mapping[str, float]]]
         )
         for name in classes[0]
     ]
+
+
+def _length_rows(title: str, metric: str, ends: Sequence[Ends]) -> list[Row]:
+    return [
+        Row(
+            title,
+            metric,
+            t(f"pol.{name}", n=ends[0][place].tokens),
+            definition(metric),
+            tuple(float(getattr(pair[place], metric)) for pair in ends),
+        )
+        for place, name in enumerate(_ENDS)
+    ]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_length(run: Key) -> Ends | None:
+    return metrics.length_ends(simulated(run.scenario).requests, run.scenario.slo)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

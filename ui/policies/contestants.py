@@ -98,7 +98,7 @@ def label(contestant: Contestant) -> str:
     parts = [str(messages.get(f"policy.{contestant.policy}", contestant.policy))]
     for name, value in contestant.settings:
         word = value_word(f"policy.{name}", value)
-        short = messages.get(f"pol.set.{name}")
+        short = messages.get(f"pol.set.{name}.{value}") or messages.get(f"pol.set.{name}")
         if short is None:
             short = f"{messages.get(f'setting.policy.{name}', name)} {{value}}"
         parts.append(str(short).format(value=word))
