@@ -82,7 +82,7 @@ def conversation(engine: Engine) -> None:
             ),
         )
     )
-    picture, words = st.columns([3, 2], gap="large")
+    picture, words = st.columns([4, 3], gap="medium")
     with picture:
         pictures.turns_picture(talk)
     with words:

@@ -29,11 +29,12 @@ def stacked(
     *,
     formula: Sequence[float] = (),
     height: int = 380,
+    legend_lines: int = 1,
 ) -> go.Figure:
     """Upright bars of parts; ``words`` has title, more, x, y, unit and, with ``formula``, formula.
 
     ``bars`` are labels, or groups and labels for two lines of them. ``formula`` marks a height in
-    every bar.
+    every bar; a legend that is long for its figure needs more ``legend_lines``.
     """
     sheet = Sheet(theme, height)
     grouped = isinstance(bars, tuple)
@@ -72,11 +73,11 @@ def stacked(
                 "hovertemplate": f"{words['formula']} <b>%{{y:,}}</b><extra></extra>",
             }
         )
-    sheet.heading(words["title"], words["more"], 0, 1, yshift=LINE_PX + 10)
+    sheet.heading(words["title"], words["more"], 0, 1, yshift=legend_lines * LINE_PX + 10)
     sheet.legend_line(0, 1)
     sheet.layout |= {
         "barmode": "stack",
-        "margin": {"l": 8, "r": 8, "t": 2 * LINE_PX + 16, "b": 8},
+        "margin": {"l": 8, "r": 8, "t": (1 + legend_lines) * LINE_PX + 16, "b": 8},
         "hovermode": "x unified",
         "xaxis": sheet.bottom_axis(
             words["x"],

@@ -122,6 +122,7 @@ def talk_now() -> Talk:
     ]
     with row[4]:
         size = choose("tpage", BLOCKS, "pfx.block", t("pfx.block"))
+    st.caption(t("pfx.block.help"))
     return Talk(*chosen, block_size=int(size))
 
 
@@ -209,10 +210,16 @@ def replay(scenario: Scenario) -> Replay:
 def _replayed(source: str, name: str, digest: str, _requests: Requests | None) -> Replay:
     requests = traces.sample() if _requests is None else _first(_requests)
     found = traces.reuse(requests)
-    most = max(found.blocks, 10)
-    blocks = np.unique(np.rint(np.geomspace(max(most / 1000, 3), most, 12)).astype(int))
+    blocks = _sizes(found.blocks)
     shares = traces.hit_shares(requests, blocks.tolist())
     return Replay(source, name, found, requests.hash_block_tokens, blocks, shares)
+
+
+def _sizes(most: int) -> np.ndarray:
+    """1, 2, 5, 10, ... over three decades, the last one with room for ``most`` blocks."""
+    steps = np.outer(10 ** np.arange(8), (1, 2, 5)).ravel()
+    last = int(np.searchsorted(steps, most))
+    return steps[max(last - 9, 0) : last + 1]
 
 
 def _first(requests: Requests) -> Requests:

@@ -77,6 +77,8 @@ def _turns(talk: Talk, language: str, theme: str) -> go.Figure:
         {**words, "unit": t("unit.tokens")},
         theme,
         formula=turns(talk).found.tolist(),
+        height=400,
+        legend_lines=2,
     )
 
 
@@ -204,6 +206,8 @@ def replay_picture(found: Replay, own_blocks: float) -> None:
         tuple(found.blocks.tolist()), tuple(found.shares.tolist()), own_blocks, *look
     )
     draw(Picture(figure, alt), "pfx.replay")
+    inside = found.blocks[0] <= own_blocks <= found.blocks[-1]
+    st.caption(t("pfx.replay.own" if inside else "pfx.replay.own_outside", n=f"{own_blocks:,.0f}"))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -214,16 +218,12 @@ def _replay(
     x = np.array(blocks, dtype=float)
     line = Curve(t("pfx.replay.line"), x, 100 * np.array(shares), 0)
     inside = blocks[0] <= own_blocks <= blocks[-1]
-    ticks = [
-        tick for decade in range(1, 8) for tick in (10**decade // 3, 10**decade)
-        if blocks[0] <= tick <= blocks[-1]
-    ]  # fmt: skip
     return curves.rows(
         (Row(t("pfx.replay.title"), t("pfx.replay.more"), " %", (line,)),),
         t("pfx.replay.x"),
         t("pfx.replay.at"),
         theme,
         height=380,
-        log_x=ticks or [blocks[0], blocks[-1]],
-        at=(Place(own_blocks, t("pfx.replay.own")),) if inside else (),
+        log_x=blocks,
+        at=(Place(own_blocks),) if inside else (),
     )
