@@ -11,8 +11,9 @@ from ui import hardware as lesson_of
 from ui import hardware_pictures as pictures
 from ui import hardware_tables as tables
 from ui.choose import choose, formula_viewer
+from ui.claim import claim_card
 from ui.hardware import MOST_OTHERS, says
-from ui.language import error_markdown, t
+from ui.language import error_markdown, sentences, t
 from ui.lesson import Figure, figures, limits, number_exercise, predict, question, reveal
 from ui.prose import prose
 from ui.scenario import current_scenario
@@ -36,12 +37,11 @@ HUAWEI = ("910b2", "910b3")
 
 
 def viewer(part: str, case: Case, **more: float) -> None:
+    """The formulas of a part that hold for the case's model, with its values."""
+    latent = lesson_of.decode_intensity(case) is None
+    ids = [name for name in FORMULAS[part] if not (latent and name == "F4b")]
     formula_viewer(
-        "hw",
-        part,
-        FORMULAS[part],
-        lesson_of.formula_values(case, **more),
-        lesson_of.where(case),
+        "hw", part, ids, lesson_of.formula_values(case, **more), lesson_of.where(case)
     )
 
 
@@ -73,6 +73,7 @@ def roofs(case: Case, devices: tuple[str, ...]) -> None:
     st.markdown(tables.spots_table(case, devices))
     st.caption(t("hw.table.ms"))
     st.markdown(tables.sources_table(devices))
+    claim_card("A19")
     limits(says("limits-roof"))
     viewer("roof", case)
 
@@ -81,6 +82,7 @@ def batch(case: Case, devices: tuple[str, ...]) -> None:
     pictures.batches_picture(case, devices)
     st.markdown(tables.batches_table(case, devices))
     st.markdown(says("batch", **lesson_of.border_numbers(case)))
+    claim_card("A2")
     limits(says("limits-batch"))
     viewer("batch", case)
     your_turn()
@@ -115,22 +117,22 @@ def delta(case: Case, devices: tuple[str, ...]) -> None:
     apart = max(abs(one.formula - one.simulated) for one in found)
     pictures.gains_picture(case, fitting)
     st.markdown(
-        says(
-            "delta",
-            device=lesson_of.device_name(first.device),
-            here=signed(first.formula),
-            printed=signed(printed),
-            static=case.static_batch,
-            dynamic=case.dynamic_batch,
+        sentences(
+            says(
+                "delta",
+                device=lesson_of.device_name(first.device),
+                here=signed(first.formula),
+                printed=signed(printed),
+                static=case.static_batch,
+                dynamic=case.dynamic_batch,
+            ),
+            says(
+                "delta-agree" if apart < AGREE else "delta-apart",
+                range=low if low == high else t("hw.range", low=low, high=high),
+                apart=significant(100 * apart),
+            ),
+            says("delta-why"),
         )
-        + " "
-        + says(
-            "delta-agree" if apart < AGREE else "delta-apart",
-            range=low if low == high else t("hw.range", low=low, high=high),
-            apart=significant(100 * apart),
-        )
-        + " "
-        + says("delta-why")
     )
     st.markdown(tables.gains_table(case, fitting))
     if crowded := [one.device for one in found if "memory" in one.continuous.reasons]:
@@ -161,12 +163,13 @@ def block(case: Case, devices: tuple[str, ...]) -> None:
     st.markdown(tables.blocks_table(devices, float(tokens)))
     latent = says("block-latent", model=lesson_of.model_name(case))
     st.markdown(
-        " ".join((
+        sentences(
             says("block"),
             latent if decode is None else says("block-decode", decode=shown),
             says("block-verdict"),
-        ))
-    )  # fmt: skip
+        )
+    )
+    claim_card("A20")
     limits(says("limits-block"))
     viewer("block", case, b_blk=float(tokens))
 

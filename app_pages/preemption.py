@@ -11,6 +11,7 @@ from ui import preemption as lesson_of
 from ui import preemption_pictures as pictures
 from ui import preemption_tables as tables
 from ui.choose import choose
+from ui.claim import claim_card
 from ui.language import error_markdown, t
 from ui.lesson import Figure, figures, limits, number_exercise, predict, question, reveal
 from ui.pages import file_of
@@ -67,9 +68,9 @@ def cost(engine: Engine) -> None:
         st.caption(says("cases", ratio=significant(found.slopes)))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        tables.claim_card("B19")
+        claim_card("B19")
     with right:
-        tables.claim_card("B18")
+        claim_card("B18")
     if refused is not None:
         st.warning(error_markdown(refused), icon=":material/tune:")
     else:
@@ -97,7 +98,7 @@ def cost(engine: Engine) -> None:
 
 def which(engine: Engine) -> None:
     st.markdown(says("which"))
-    columns = st.columns([5, 4, 3, 4], gap="medium", vertical_alignment="bottom")
+    columns = st.columns([5, 4, 4, 4], gap="medium", vertical_alignment="bottom")
     names = {device.name: device.id for device in catalogue.devices().values()}
     panel = t("pre.device.panel", device=catalogue.device(engine.hardware).name)
     chosen = columns[0].selectbox(
@@ -188,9 +189,9 @@ def expected(engine: Engine) -> None:
     st.markdown(says("even" if even else "uneven", **shown))
     left, right = st.columns(2, gap="large")
     with left:
-        tables.claim_card("B10")
+        claim_card("B10")
     with right:
-        tables.claim_card("B11")
+        claim_card("B11")
     limits(says("limits-expected"))
     costs = Costs(engine, context_tokens=round(found.context_tokens))
     viewer("expected", costs, p=percent / 100)
@@ -223,7 +224,7 @@ def victim(engine: Engine) -> None:
     with right:
         st.markdown(says("freed", flop=significant(get("F25g").evaluate(
             {**values(costs), "n": 1.0}) / 1e3)))  # fmt: skip
-    tables.claim_card("B12")
+    claim_card("B12")
     limits(says("limits-victim"))
     one = (chosen or running)[0]
     given = values(Costs(engine, context_tokens=one.context_tokens))

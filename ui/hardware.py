@@ -306,7 +306,4 @@ def causes_under(scenario: Scenario, devices: Sequence[str]) -> list[Run]:
 def causes_of(run: Key) -> Causes | None:
     """What the seconds of a run went into; None if nobody was served."""
     there = run.scenario
-    cost = there.clock.cost(
-        there.model_entry, there.device, there.memory, there.tensor_parallel
-    )
-    return causes(simulated(there), cost, there.n_engines)
+    return causes(simulated(there), there.cost(), there.n_engines)

@@ -29,6 +29,7 @@ __all__ = [
     "definition",
     "error_markdown",
     "error_sentence",
+    "sentences",
     "set_language",
     "t",
     "translate",
@@ -39,6 +40,7 @@ LANGUAGES = MappingProxyType({"en": "English", "zh": "简体中文"})
 _LOCALES = {"en": "en", "zh": "zh_CN"}
 _FOLDER = Path(__file__).resolve().parent.parent / "locales"
 _STATE_KEY = "language"
+_BETWEEN = {"en": " ", "zh": ""}
 
 Message = str | tuple[str, ...]
 Translator = Callable[..., str]
@@ -122,6 +124,11 @@ def error_markdown(error: LabError) -> str:
 def as_text(sentence: str) -> str:
     """A sentence with words of a file or a person in it, for Markdown that must not act on them."""
     return re.sub(r"([\\`*_{}\[\]()<>#$:!|~])", r"\\\1", sentence)
+
+
+def sentences(*parts: str) -> str:
+    """Sentences of the current language in a row: Chinese ones have no space between them."""
+    return _BETWEEN[current_language()].join(parts)
 
 
 def error_sentence(error: LabError, language: str | None = None) -> str:

@@ -9,6 +9,7 @@ from model import catalogue
 from ui import preemption_pictures as pictures
 from ui import preemption_tables as tables
 from ui.choose import choose
+from ui.claim import claim_card
 from ui.language import t
 from ui.lesson import Figure, figures, limits
 from ui.preemption import BLOCKS, CONTEXTS, PAGE, says, seconds, viewer
@@ -78,7 +79,7 @@ def checkpoint(engine: Engine) -> None:
     numbers = _statistics()
     for column, name in zip(st.columns(3, gap="medium"), ("A16", "A17", "A18"), strict=True):
         with column:
-            tables.claim_card(name)
+            claim_card(name)
     limits(says("limits-checkpoint"))
     own = {name: given[name] for name in ("kappa", "t_dead", "beta_link", "X")}
     viewer("checkpoint", costs, **own, **numbers)

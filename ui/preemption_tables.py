@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
-from formulas import claims, get
+from formulas import get
 from model import catalogue
-from ui.language import current_language, t
+from ui.language import sentences, t
 from ui.preemption import seconds
 from ui.reference import marks
 from ui.units import signed, significant
@@ -19,7 +17,6 @@ from validation.preemption_victims import RULES, Bill, Running, bill, blocks_of,
 __all__ = [
     "LINKS",
     "cases_table",
-    "claim_card",
     "evictions_table",
     "link_bytes_per_s",
     "link_name",
@@ -34,20 +31,6 @@ LINKS = (
 )  # fmt: skip
 """Links of the catalogue over which a checkpoint may go: (device, kind)."""
 LINK_MODELS = ("llama-2-7b", "llama-3-8b", "llama-3-70b", "gpt-3-175b", "deepseek-v3")
-
-
-def claim_card(name: str) -> None:
-    """What a source text claims, its verdict, and what may be said instead."""
-    claim, language = claims()[name], current_language()
-    badges = " ".join(map(marks.verdict, claim.verdicts))
-    lines = (
-        f"**{name}** &nbsp; :gray[{t(f'ref.text.{claim.source}')}] &nbsp; {badges}",
-        f"“{marks.plain(claim.claim(language))}”",
-        f"**{t('ref.instead')}** &nbsp; {marks.plain(claim.corrected(language))}",
-        f":gray[{marks.plain(claim.reason(language))}]",
-    )
-    with st.container(border=True, key=f"claim-{name}"):
-        st.markdown("\n\n".join(lines))
 
 
 def cases_table(found: Borders) -> str:
@@ -81,7 +64,7 @@ def _eviction_row(one: Eviction) -> list[str]:
         seconds(one.event_s),
         f"**{seconds(one.iterations_s)}**",
         signed(one.difference, 2),
-        " ".join(t(f"pre.reason.{reason}") for reason in one.reasons),
+        sentences(*(t(f"pre.reason.{reason}") for reason in one.reasons)),
     ]
 
 

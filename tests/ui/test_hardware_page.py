@@ -150,6 +150,11 @@ def test_a_latent_cache_is_not_called_bound_by_memory(open_app):
     assert "memory binds it" in said(opened(open_app, part="block"))
 
 
+@pytest.mark.parametrize(("part", "claim"), [("roof", "A19"), ("batch", "A2"), ("block", "A20")])
+def test_what_is_only_claimed_stands_in_a_card(open_app, part, claim):
+    assert f"**{claim}** &nbsp;" in said(opened(open_app, part=part))
+
+
 def test_agreement_is_said_only_where_it_is(open_app):
     assert "Formula and simulation agree" in said(opened(open_app, part="delta"))
     crowded = said(opened(open_app, part="delta", bd="256", lin="2000", v="2"))
