@@ -20,15 +20,21 @@ def code_field(name: str) -> str:
 
 
 def choose(
-    name: str, options: Sequence[str], stem: str, label: str, *, label_visibility: str = "visible"
+    name: str,
+    options: Sequence[str],
+    stem: str,
+    label: str,
+    *,
+    default: str | None = None,
+    label_visibility: str = "visible",
 ) -> str:
     """A row of choices; the address keeps the code, the screen shows the message ``stem.code``.
 
-    The first option is the default, and stands for codes that are not known.
+    The default, the first option where none is given, stands for codes that are not known.
     """
     speak = translator(current_language())
     code = code_field(name)
-    chosen, widget = code if code in options else options[0], f"choice.{name}"
+    chosen, widget = code if code in options else default or options[0], f"choice.{name}"
     st.session_state[widget] = chosen
 
     def take() -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from ui.evidence import published, records
 from ui.evidence.records import CASES, how
 from ui.language import LANGUAGES, catalogue
+from validation.published import PUBLISHED
 from validation.table import COMPARISONS, TOPICS
 
 
@@ -30,14 +32,14 @@ def test_every_section_opens_in_both_languages(open_app, part, language):
 
 
 def test_everything_agrees_or_parts_as_it_should(open_app):
-    shown = [metric.value for metric in opened(open_app, lang="en").main.metric[1:4]]
+    shown = [metric.value for metric in opened(open_app, lang="en", topic="all").main.metric[1:4]]
     exact = sum(one.kind == "deterministic" for one in COMPARISONS.values())
     chance, broken = len(COMPARISONS) - exact, len(CASES) - len(COMPARISONS)
     assert shown == [f"{n} of {n}" for n in (exact, chance, broken)]
 
 
 def test_the_table_has_every_case(open_app):
-    app = opened(open_app, lang="en")
+    app = opened(open_app, lang="en", topic="all")
     frame = app.main.dataframe[0].value
     assert len(frame) == len(CASES)
     assert set(frame["Verdict"]) == {"✓ equal", "≠ apart"}
@@ -50,8 +52,30 @@ def test_a_topic_has_its_own_rows(open_app, topic):
     assert len(app.main.dataframe[0].value) == rows
 
 
+def test_only_the_topic_that_is_looked_at_is_simulated(open_app):
+    records._kept().clear()
+    opened(open_app, topic="eviction")
+    assert {name for name, _ in records._kept()} == {one.name for one in TOPICS["eviction"]}
+
+
+def test_only_the_result_that_is_looked_at_is_simulated(open_app):
+    published._kept().clear()
+    app = opened(open_app, part="published", result="P6", lang="en")
+    assert set(published._kept()) == {"P6"}
+    assert "800" in texts(app)
+    for name in PUBLISHED:  # the others need half a minute
+        if name not in ("P13", "P14"):
+            published._kept()[name] = published.finding("P6")
+    app.button(key="pub.compute").click().run()
+    assert not app.exception
+    assert set(published._kept()) == set(PUBLISHED)
+    assert not [button for button in app.main.button if button.key == "pub.compute"]
+    published._kept().clear()
+
+
 def test_a_link_opens_a_row(open_app):
     app = opened(open_app, lang="en", row="chunk_grid")
+    assert len(app.main.dataframe[0].value) == sum(1 + len(c.broken) for c in TOPICS["chunking"])
     assert numbers(app)[4:] == ["416.0", "416.0"]
     app = opened(open_app, lang="en", row="improvement_printed.alike")
     assert numbers(app)[4:] == ["718.8", "130.0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.numbers import significant
 from ui.choose import choose
@@ -18,11 +19,8 @@ _VERDICTS = {True: ("green", "✓", "pub.agrees"), False: ("orange", "≠", "pub
 
 
 def published() -> None:
-    """All results in one table, and one of them with its text and its rows."""
+    """One result with its text and its rows, and all of them in a table."""
     st.markdown(prose("published", "lead").text)
-    with st.spinner(t("pub.computing")):
-        found = {name: finding(name) for name in PUBLISHED}
-    st.markdown(_overview(found))
     name = choose("result", tuple(PUBLISHED), "pub.name", t("pub.result"))
     section = prose("published", name.lower())
     st.subheader(section.title, anchor=False)
@@ -30,21 +28,58 @@ def published() -> None:
     words.markdown(section.text)
     with numbers.container(key="published"):
         st.html(_STYLE)
-        st.markdown(_rows(found[name]))
+        with st.spinner(t("pub.computing")):
+            st.markdown(_rows(_found(name)))
+    st.subheader(t("pub.all"), anchor=False)
+    overview = st.container()
+    if _missing():
+        place = st.empty()
+        if place.button(t("pub.compute", n=len(_missing())), key="pub.compute"):
+            _compute_all(place)
+    overview.markdown(_overview())
 
 
-def _overview(found: dict[str, Finding]) -> str:
+@st.cache_resource(show_spinner=False)
+def _kept() -> dict[str, Finding]:
+    return {}
+
+
+def _missing() -> list[str]:
+    return [name for name in PUBLISHED if name not in _kept()]
+
+
+def _found(name: str) -> Finding:
+    """What comes out for a result; simulated where nobody has asked for it before."""
+    kept = _kept()
+    if name not in kept:
+        kept[name] = finding(name)
+    return kept[name]
+
+
+def _compute_all(place: DeltaGenerator) -> None:
+    """Whatever is missing, with a bar at this place."""
+    missing = _missing()
+    for done, name in enumerate(missing):
+        said = t("val.computing", name=_title(name), n=done + 1, m=len(missing))
+        place.progress(done / len(missing), said)
+        _found(name)
+    place.empty()
+
+
+def _overview() -> str:
     head = (t("pub.result"), t("pub.title"), t("pub.kind"), t("pub.agreeing"))
-    rows = (
-        (
-            name,
-            prose("published", name.lower()).title,
-            t(f"pub.kind.{one.kind}"),
-            t("pub.count", n=one.agreeing, m=len(one.compared)),
-        )
-        for name, one in found.items()
-    )
-    return _table(head, rows)
+    return _table(head, (_line(name, _kept().get(name)) for name in PUBLISHED))
+
+
+def _line(name: str, one: Finding | None) -> tuple[str, ...]:
+    if one is None:
+        return name, _title(name), "", ""
+    agreeing = t("pub.count", n=one.agreeing, m=len(one.compared))
+    return name, _title(name), t(f"pub.kind.{one.kind}"), agreeing
+
+
+def _title(name: str) -> str:
+    return prose("published", name.lower()).title
 
 
 def _rows(found: Finding) -> str:

@@ -1,8 +1,8 @@
-"""The records of all comparisons, kept for all sessions, and how they are said."""
+"""The records of comparisons, kept for all sessions, and how they are said."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from ui.language import t
 from validation.comparison import Comparison, Curve, Record, curve, record
 from validation.table import COMPARISONS, TOPICS
 
-__all__ = ["CASES", "Case", "all_records", "curve_of", "gap", "how", "number", "record_of"]
+__all__ = ["CASES", "Case", "curve_of", "gap", "how", "number", "records_of"]
 
 Case = tuple[str, str]
 """Name of a comparison, and what is broken in it ("" for nothing)."""
@@ -42,25 +42,18 @@ def _kept() -> dict[Case, Record]:
     return {}
 
 
-def record_of(case: Case) -> Record:
-    """One record; simulated where nobody has asked for it before."""
-    kept, (name, broken) = _kept(), case
-    if case not in kept:
-        kept[case] = record(COMPARISONS[name], broken)
-    return kept[case]
-
-
-def all_records() -> Mapping[Case, Record]:
-    """Every record by its case; the first visitor sees what is being simulated."""
-    missing = [case for case in CASES if case not in _kept()]
+def records_of(cases: Sequence[Case]) -> Mapping[Case, Record]:
+    """The records of these cases; the first who asks for one sees what is being simulated."""
+    kept = _kept()
+    missing = [case for case in cases if case not in kept]
     if missing:
         bar = st.progress(0.0)
-        for place, case in enumerate(missing):
-            said = t("val.computing", name=t(f"val.name.{case[0]}"), n=place + 1, m=len(missing))
+        for place, (name, broken) in enumerate(missing):
+            said = t("val.computing", name=t(f"val.name.{name}"), n=place + 1, m=len(missing))
             bar.progress(place / len(missing), said)
-            record_of(case)
+            kept[name, broken] = record(COMPARISONS[name], broken)
         bar.empty()
-    return {case: record_of(case) for case in CASES}
+    return {case: kept[case] for case in cases}
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ from charts import validation as charts
 from charts.figure import CONFIG
 from charts.numbers import significant
 from charts.validation import Points
-from ui.choose import choose, formula_viewer
-from ui.evidence.records import CASES, Case, all_records, curve_of, gap, how, number
+from ui.choose import choose, code_field, formula_viewer
+from ui.evidence.records import CASES, Case, curve_of, gap, how, number, records_of
 from ui.language import current_language, t, translator
 from ui.lesson import Figure, figures
 from ui.prose import prose
@@ -43,10 +43,16 @@ _COLORS = {"agrees": "green", "apart": "orange", "fails": "red"}
 def theory() -> None:
     """Every formula that a simulation can repeat, beside it."""
     st.markdown(prose("validation", "theory").text)
-    found = all_records()
+    case = case_of(code_field("row"))
+    topic = choose(
+        "topic", (*TOPICS, _ALL), "val.topic", t("val.topic"), default=_TOPIC_OF[case[0]]
+    )
+    rows = [one for one in CASES if topic in (_ALL, _TOPIC_OF[one[0]])]
+    case = case if case in rows else rows[0]
+    found = records_of(rows)
     _counts(found)
-    case = _table(found)
-    _detail(found, case)
+    _table(found, topic, case)
+    _detail(found[case], case)
     st.markdown(f":gray[**{t('lesson.limits')}**] {prose('validation', 'limits').text}")
 
 
@@ -74,15 +80,9 @@ def _counts(found: Mapping[Case, Record]) -> None:
 # -- the table -------------------------------------------------------------------------------------
 
 
-def _table(found: Mapping[Case, Record]) -> Case:
-    """The records of a topic, or all of them; the address keeps which row is chosen."""
-    topic = choose("topic", (_ALL, *TOPICS), "val.topic", t("val.topic"))
-    rows = [case for case in CASES if topic in (_ALL, _TOPIC_OF[case[0]])]
-    with st.container(key="code-row"):
-        st.html("<style>.st-key-code-row {display: none}</style>")
-        code = st.text_input("row", key="row", bind="query-params", label_visibility="collapsed")
-    case = case_of(code or "")
-    case = case if case in rows else rows[0]
+def _table(found: Mapping[Case, Record], topic: str, case: Case) -> None:
+    """These records, of which this one is chosen; the address keeps which."""
+    rows = list(found)
 
     def take() -> None:
         taken = st.session_state[key]["selection"]
@@ -96,7 +96,7 @@ def _table(found: Mapping[Case, Record]) -> Case:
     # A new key lets the chosen row be the selected one, wherever the choice came from.
     key = f"val.table.{topic}.{code_of(case)}"
     st.dataframe(
-        _frame(current_language(), topic, tuple(found[case] for case in rows)),
+        _frame(current_language(), topic, tuple(found.values())),
         key=key,
         on_select=take,
         selection_mode=["single-row-required", "single-cell"],
@@ -109,7 +109,6 @@ def _table(found: Mapping[Case, Record]) -> Case:
             for head, width in _WIDTHS.items()
         },
     )
-    return case
 
 
 def case_of(code: str) -> Case:
@@ -124,7 +123,7 @@ def code_of(case: Case) -> str:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _frame(language: str, topic: str, _records: tuple[Record, ...]) -> pd.DataFrame:
+def _frame(language: str, topic: str, _records: Sequence[Record]) -> pd.DataFrame:
     speak = translator(language)
     rows = [
         (
@@ -144,9 +143,9 @@ def _frame(language: str, topic: str, _records: tuple[Record, ...]) -> pd.DataFr
 # -- one of them -----------------------------------------------------------------------------------
 
 
-def _detail(found: Mapping[Case, Record], case: Case) -> None:
+def _detail(record: Record, case: Case) -> None:
     name, broken = case
-    comparison, record = COMPARISONS[name], found[case]
+    comparison = COMPARISONS[name]
     st.subheader(t(f"val.name.{name}"), anchor=False)
     if comparison.broken:
         _assumptions(case)

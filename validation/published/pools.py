@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import formulas
 from model.cluster import Cluster
 from model.kv_cache import Memory
@@ -63,6 +65,7 @@ def pools_and_bounds() -> Finding:
     )
 
 
+@cache
 def _goodput(kind: tuple[int, int], slo: Slo) -> float:
     """Highest rate per GPU at which nine of ten requests keep both bounds."""
     low, high = 0.05, 60.0
