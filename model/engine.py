@@ -15,7 +15,13 @@ from model.events import EVENT, REASON
 from model.iteration_time import IterationCost
 from model.schedulers.base import Decision
 from model.state import CANCELLED, FINISHED, EngineState
-from model.stretch import Work, blocks_ahead, end_times, most_iterations
+from model.stretch import (
+    Work,
+    blocks_ahead,
+    end_times,
+    iterations_with_blocks,
+    most_iterations,
+)
 
 TOLERANCE_S = 1e-9  # two times closer than this are the same moment
 MANY_EVICTIONS = 20  # without progress, for every piece of work: a circle
@@ -64,6 +70,7 @@ class Engine:
         self.iteration_time_calls = 0
         self.stuck = False  # somebody waits, nobody can run, and only an outside event can help
         self.most_iterations = MOST_ITERATIONS // engines
+        self._decision_stands_until_s = 0.0
         self._evictions = 0  # since the last progress
         self._progress = (0, 0)
         self.stretches = array("q")
@@ -83,6 +90,14 @@ class Engine:
         state = self.state
         busy = bool(state.running or state.waiting or state.swapped or state.inbox)
         return busy and not self.stuck and state.clock_s < until_s - TOLERANCE_S
+
+    @property
+    def silent_until_s(self) -> float:
+        """Before this time nobody ends here and nothing is fetched, unless something is delivered.
+
+        That is as long as the last decision stands at least.
+        """
+        return max(self.state.clock_s, self._decision_stands_until_s)
 
     def deliver(self, request: int, time_s: float) -> None:
         """A request arrives (the engine has run every decision that starts before `time_s`)."""
@@ -124,6 +139,7 @@ class Engine:
     def wait_until(self, time_s: float) -> None:
         """An engine with nothing to run sleeps until something happens."""
         self.stuck = False
+        self._decision_stands_until_s = 0.0
         if not self.state.running and self.state.clock_s < time_s:
             self.state.idle_spells += not self.state.waiting
             self.state.clock_s = self.state.policy.start_not_before(time_s)
@@ -253,8 +269,14 @@ class Engine:
             reads_step += rows
 
         work = Work(tokens, pairs, pairs_step, reads, reads_step, decision.swapped_blocks)
+        self._decision_stands_until_s = 0.0
         if joined > 1:
-            joined = min(joined, most_iterations(self.cost, work, state.clock_s, limit_s))
+            shortest_s = self.cost.seconds(tokens, pairs, reads, decision.swapped_blocks)
+            stands = min(joined, iterations_with_blocks(state, decision, tokens))
+            self._decision_stands_until_s = min(
+                state.clock_s + (stands - 1) * shortest_s, decision.stands_until_s
+            )
+            joined = min(joined, most_iterations(shortest_s, state.clock_s, limit_s))
         blocks = blocks_ahead(state, decision, joined)
         self.iteration_time_calls += 1
         ends = end_times(self.cost, work, state.clock_s, len(blocks), limit_s, state.policy)

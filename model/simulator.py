@@ -204,7 +204,8 @@ class Kernel:
         """Advance until something is sent outside (True), or all engines reach `until_s`.
 
         An end anywhere may send a request to any engine, so ends are acted on in the order of time,
-        and no engine passes another's clock or an end that is still to be acted on.
+        and no engine passes an end that is still to be acted on, or the moment at which another
+        may have one.
         """
         act = (self._ended, self._prefilled, self._fetched)
         while True:
@@ -213,7 +214,7 @@ class Kernel:
             ready = [e for e in self._engines if e.can_decide_before(limit_s)]
             if ready:
                 ready.sort(key=lambda e: (e.state.clock_s, not e.state.inbox))
-                others = [e.state.clock_s for e in ready[1:2]]
+                others = [e.silent_until_s for e in ready[1:]]
                 ready[0].advance(min([limit_s, *others]), stop_at_end=True, at_least_one=True)
             elif self._notices and self._notices[0][0] <= until_s:
                 time_s, request, what = heapq.heappop(self._notices)

@@ -30,12 +30,22 @@ class Work(NamedTuple):
     swapped_blocks: int
 
 
-def most_iterations(cost: IterationCost, work: Work, start_s: float, limit_s: float) -> int:
-    """How many iterations can start before `limit_s` at most (none is shorter than the first)."""
-    shortest = cost.seconds(work.tokens, work.pairs, work.reads, work.swapped_blocks)
-    if shortest <= 0 or limit_s == float("inf"):
+def most_iterations(shortest_s: float, start_s: float, limit_s: float) -> int:
+    """How many iterations of `shortest_s` or more can start before `limit_s` at most."""
+    if shortest_s <= 0 or limit_s == float("inf"):
         return 1 << 60
-    return max(1, int((limit_s - start_s) / shortest) + 2)
+    return max(1, int((limit_s - start_s) / shortest_s) + 2)
+
+
+def iterations_with_blocks(state: EngineState, decision: Decision, tokens: int) -> int:
+    """For how many iterations of `tokens` tokens there are blocks in any case, however they fall.
+
+    The first iteration's blocks have been taken already.
+    """
+    if state.policy.reserves:
+        return 1 << 60
+    started = state.decoding + len(decision.chunks)  # requests, each of which may begin a block
+    return 1 + max(0, state.free - started - 1) * state.block_size // max(1, tokens)
 
 
 def end_times(

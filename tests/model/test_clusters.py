@@ -109,3 +109,24 @@ def test_a_sweep_offers_the_cluster_where_there_is_one(engines, offered):
     if offered:
         assert found["cluster.prefill_engines"].suggested == (0, 1, 2)
         assert 300e9 in found["cluster.link_bytes_per_s"].suggested
+
+
+@pytest.mark.parametrize(
+    "cluster", [Cluster(), *(Cluster(prefill_engines=1, dispatch=name) for name in DISPATCHES)]
+)
+def test_engines_whose_ends_send_something_do_not_walk_step_by_step(cluster):
+    """An engine may go on up to where another's decision stops standing, not only to its clock.
+
+    A request is an arrival and an end and, in pools, the end of a prefill and of a transfer: four
+    moments at most, each of which cuts the stretches of all three engines.
+    """
+    stream = Stream(
+        n_requests=30,
+        arrivals=Arrivals("closed_loop", users=6),
+        prompt=Lengths("uniform", low_tokens=100, high_tokens=3000),
+        output=Lengths("uniform", low_tokens=1000, high_tokens=3000),
+    )
+    scenario = Scenario(Workload((stream,)), VllmV1(), n_engines=3, cluster=cluster)
+    result = simulate(scenario)
+    assert len(result.iterations["start_s"]) > 10_000
+    assert result.stats["decisions"] < 30 * 3 * 4
