@@ -8,17 +8,19 @@ differences of the draw.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from model import checks
 from model.errors import LabError
+from model.intervals import SEEDS_FOR_T, spread_of
 from model.metrics import METRICS, summary
 from model.parameters import RATE, Parameter, replace_at, sweepable, value_at, with_policy
 from model.requests import Requests
+from model.running import answers
 from model.scenario import Scenario, TraceReference
 from model.simulator import simulate
 
@@ -34,11 +36,7 @@ __all__ = [
     "with_policy",
 ]
 
-CONFIDENCE = 0.95
-SEEDS_FOR_T = 3
-"""From so many seeds on a band is a t-interval; below it is the range of the runs."""
 MOST_RUNS = 10_000
-_POLL_S = 0.05  # how soon a cancellation is noticed while workers run
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +91,9 @@ class Sweep:
             if not math.isnan(number):
                 defined.append(number)
         counts = np.array([len(sample) for sample in samples.values()], dtype=np.int64)
-        spread = _t_interval if _band_of(counts) == "t95" else _range
-        bands = [spread(np.array(s)) if s else (math.nan,) * 3 for s in samples.values()]
+        how = {"by_t": _band_of(counts) == "t95", "share": metric.endswith("_share")}
+        bands = [spread_of(np.array(sample), **how) for sample in samples.values()]
         mean, low, high = np.array(bands, dtype=np.float64).reshape(-1, 3).T
-        if metric.endswith("_share"):  # an interval for a share ends where shares end
-            low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
         return {
             "value": _column(list(samples)),
             "mean": mean,
@@ -152,14 +148,14 @@ def sweep(
     planned = len(values) * len(seeds)
     done = len(impossible) * len(seeds)
     tasks = {
-        (index, seed): (replace(point, seed=seed), requests, metrics, warm_up_s)
+        (index, seed): (_run, replace(point, seed=seed), requests, metrics, warm_up_s)
         for seed in seeds
         for index, point in points.items()
     }
     found: dict[tuple[int, int], tuple[float, ...]] = {}
     report = on_progress or (lambda done, planned: None)
     report(done, planned)
-    for key, answer in _answers(tasks, executor, cancelled or (lambda: False)):
+    for key, answer in answers(tasks.items(), executor, cancelled or (lambda: False)):
         if isinstance(answer, LabError):
             impossible.append(Impossible(values[key[0]], key[1], answer))
         else:
@@ -205,29 +201,6 @@ def _run(
     return tuple(float(numbers[name]) for name in metrics)
 
 
-def _answers(
-    tasks: dict, executor: Executor | None, cancelled: Callable[[], bool]
-) -> Iterator[tuple[tuple[int, int], tuple[float, ...] | LabError]]:
-    """(key, answer) of the tasks as they finish, until cancelled."""
-    if executor is None:
-        for key, task in tasks.items():
-            if cancelled():
-                return
-            yield key, _run(*task)
-        return
-    waiting = {}
-    try:
-        for key, task in tasks.items():
-            waiting[executor.submit(_run, *task)] = key
-        while waiting and not cancelled():
-            finished, _ = wait(waiting, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield waiting.pop(future), future.result()
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
 def _columns(
     found: dict[tuple[int, int], tuple[float, ...]],
     values: tuple,
@@ -257,42 +230,3 @@ def _band_of(counts: np.ndarray) -> str:
     """The band for points of so many seeds; points where nothing is defined do not count."""
     counts = counts[counts > 0]
     return "t95" if len(counts) and counts.min() >= SEEDS_FOR_T else "range"
-
-
-def _range(sample: np.ndarray) -> tuple[float, float, float]:
-    return sample.mean(), sample.min(), sample.max()
-
-
-def _t_interval(sample: np.ndarray) -> tuple[float, float, float]:
-    mean = sample.mean()
-    error = sample.std(ddof=1) / math.sqrt(len(sample))
-    half = t_quantile((1 + CONFIDENCE) / 2, len(sample) - 1) * error
-    return mean, mean - half, mean + half
-
-
-def t_quantile(share: float, freedom: int) -> float:
-    """Student's t below which ``share`` (0.5 to 1, exclusive) of the distribution lies.
-
-    Bisection of the exact series for whole degrees of freedom (Abramowitz and Stegun 26.7.3, 4);
-    saves the app from loading scipy for one number.
-    """
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        if (1 + _central_share(angle, freedom)) / 2 < share:
-            low = angle
-        else:
-            high = angle
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _central_share(angle: float, freedom: int) -> float:
-    """P(|T| < t) with t = √freedom · tan(angle)."""
-    cos, sin = math.cos(angle), math.sin(angle)
-    odd = freedom % 2
-    term = cos if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for k in range(2 + odd, freedom - 1, 2):
-        term *= cos * cos * (k - 1) / k
-        total += term
-    return (2 / math.pi) * (angle + sin * total) if odd else sin * total

@@ -27,7 +27,8 @@ class Workers(Executor):
     """An executor that starts when it is first used, and never more than ``MOST_WORKERS`` at once.
 
     ``processes=False`` asks for threads. Functions and arguments must be picklable either way.
-    A pool whose processes have died is replaced by threads, for the work that comes after.
+    A pool of which a process has died is replaced by a new one, for the work that comes after;
+    what it was doing is lost (:func:`model.running.answers` asks for it once more).
     """
 
     def __init__(self, processes: bool = True) -> None:
@@ -50,13 +51,15 @@ class Workers(Executor):
         self._running()
 
     def submit(self, function, /, *args, **kwargs) -> Future:
+        pool = self._running()
         try:
             with _without_script():  # a pool may start its processes one task after the other
-                return self._running().submit(function, *args, **kwargs)
+                return pool.submit(function, *args, **kwargs)
         except BrokenProcessPool:
-            _log.warning("worker processes have died; threads go on")
-            self._replace(ThreadPoolExecutor(self.size, "worker"))
-            return self._running().submit(function, *args, **kwargs)
+            _log.warning("a worker process has died; new ones are started")
+            self._discard(pool)
+            with _without_script():
+                return self._running().submit(function, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         with self._lock:
@@ -70,9 +73,11 @@ class Workers(Executor):
                 self._pool = self._start()
             return self._pool
 
-    def _replace(self, pool: Executor) -> None:
+    def _discard(self, broken: Executor) -> None:
+        """Let go of this pool, unless another thread has done so already."""
         with self._lock:
-            self._pool = pool
+            if self._pool is broken:
+                self._pool = None
 
     def _start(self) -> Executor:
         if self._wanted:

@@ -19,13 +19,14 @@ from model.experiment import Parameter, Sweep, sweepable, value_at
 from model.metrics import METRICS
 from model.parameters import RATE
 from model.scenario import Scenario, TraceReference
+from ui.background import Job, bar
 from ui.baseline import baseline_for
 from ui.engine import summary
 from ui.language import current_language, error_markdown, error_sentence, t, translator
 from ui.panel.uploads import requests_of
 from ui.parameter_words import parameter_name, parameter_unit, value_word
 from ui.pictures import Picture, draw
-from ui.sweep_job import Job, Plan, start
+from ui.sweep_job import Plan, start
 from ui.theme import current_theme
 
 __all__ = ["sweep_view"]
@@ -54,11 +55,15 @@ def sweep_view(scenario: Scenario) -> None:
         st.caption(t("sweep.about"))
         return
     if running:
-        st.fragment(_bar, run_every=_POLL_S)(job)
+        st.fragment(_progress, run_every=_POLL_S)(job)
     elif job.plan.scenario != scenario:
         st.info(t("sweep.other_scenario"), icon=":material/history:")
     else:
         _outcome(job)
+
+
+def _progress(job: Job) -> None:
+    bar(job, t("sweep.bar", done=job.done, n=job.planned), "sweep")
 
 
 # -- the form --------------------------------------------------------------------------------------
@@ -184,26 +189,6 @@ def _buttons(plan: Plan | None, running: bool) -> None:
         icon=":material/play_arrow:",
         disabled=plan is None,
         on_click=begin,
-    )
-
-
-# -- while it runs ---------------------------------------------------------------------------------
-
-
-def _bar(job: Job) -> None:
-    """Drawn anew by itself; when the sweep has ended, the whole page is."""
-    if not job.running:
-        st.rerun(scope="app")
-    bar, button = st.columns([5, 1], vertical_alignment="center")
-    words = t("sweep.waiting") if job.waiting else t("sweep.bar", done=job.done, n=job.planned)
-    bar.progress(min(job.done / max(job.planned, 1), 1.0), text=words)
-    button.button(
-        t("sweep.cancel"),
-        key="sweep.cancel",
-        icon=":material/stop:",
-        on_click=job.cancel,
-        disabled=job.stop.is_set(),
-        width="stretch",
     )
 
 

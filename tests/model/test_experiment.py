@@ -10,7 +10,8 @@ from scipy import stats
 
 from model import catalogue
 from model.errors import LabError
-from model.experiment import RATE, replace_at, sweep, sweepable, t_quantile, value_at
+from model.experiment import RATE, replace_at, sweep, sweepable, value_at
+from model.intervals import t_quantile
 from model.iteration_time import Linear, Roofline
 from model.metrics import METRICS, summary
 from model.requests import Requests

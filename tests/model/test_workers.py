@@ -72,10 +72,11 @@ def test_threads_where_no_process_can_be_started(monkeypatch):
         assert not pool.in_processes
 
 
-def test_threads_when_the_processes_have_died(pool):
+def test_new_processes_when_one_has_died(pool):
     with pytest.raises(BrokenProcessPool):
         pool.submit(os._exit, 1).result()
-    assert pool.submit(os.getpid).result() == os.getpid()
+    assert pool.submit(os.getpid).result() != os.getpid()
+    assert pool.in_processes
 
 
 def test_threads_if_asked_for():

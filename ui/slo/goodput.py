@@ -16,11 +16,12 @@ from model.goodput import FULL, SHARE, Curve, Frontier, Point
 from model.parameters import with_policy
 from model.scenario import Scenario
 from model.schedulers import POLICIES
-from ui.choose import choose
+from ui.background import Job, bar
+from ui.choose import choose, code_field
 from ui.language import error_markdown, t
 from ui.pictures import Picture, draw
 from ui.slo.frame import limits, viewer
-from ui.slo.study import Study, start
+from ui.slo.study import start
 from ui.slo.words import bound, says
 from ui.theme import current_theme
 from ui.units import significant
@@ -49,9 +50,9 @@ def goodput(scenario: Scenario) -> None:
 
 
 def _measuring(scenario: Scenario) -> None:
-    study: Study | None = st.session_state.get(_STUDY)
+    study: Job | None = st.session_state.get(_STUDY)
     scenarios = _scenarios(scenario)
-    if study is not None and study.running and study.scenarios != scenarios:
+    if study is not None and study.running and study.plan != scenarios:
         study.cancel()  # nobody looks at it any more
     second = choose("curve", SECOND, "slo.curve", t("slo.curve"))
     if study is not None and study.running:
@@ -71,7 +72,7 @@ def _measuring(scenario: Scenario) -> None:
     )
     if study is None:
         st.caption(t("slo.start.about", n=FULL.requests, seeds=FULL.seeds))
-    elif study.scenarios != scenarios:
+    elif study.plan != scenarios:
         st.info(t("slo.other_scenario"), icon=":material/history:")
     else:
         _outcome(study, second)
@@ -80,9 +81,7 @@ def _measuring(scenario: Scenario) -> None:
 def _scenarios(scenario: Scenario) -> Mapping[str, Scenario]:
     names = [name for name in POLICIES if _under(scenario, name) is not None]
     first = [name for name in dict.fromkeys((scenario.policy.name, *_FIRST)) if name in names]
-    with st.container(key="code-who"):  # the address has codes, which a learner never sees
-        st.html("<style>.st-key-code-who {display: none}</style>")
-        code = st.text_input("who", key="who", bind="query-params", label_visibility="collapsed")
+    code = code_field("who")
     chosen = [name for name in (code or "").split(",") if name in names] or first
     st.session_state["slo.policies"] = chosen[:MOST]
 
@@ -109,27 +108,15 @@ def _under(scenario: Scenario, name: str) -> Scenario | None:
         return None
 
 
-def _progress(study: Study, second: str) -> None:
-    """Drawn anew by itself; when the study has ended, the whole page is."""
-    if not study.running:
-        st.rerun(scope="app")
-    bar, button = st.columns([5, 1], vertical_alignment="center")
+def _progress(study: Job, second: str) -> None:
     found = study.found
-    words = t("slo.bar", done=found.done, n=found.planned) if found else t("slo.bar.begins")
-    bar.progress(study.share_done, text=words)
-    button.button(
-        t("sweep.cancel"),
-        key="slo.cancel",
-        icon=":material/stop:",
-        on_click=study.cancel,
-        disabled=study.stop.is_set(),
-        width="stretch",
-    )
+    begun = t("slo.bar", done=study.done, n=study.planned)
+    bar(study, begun if study.done else t("slo.bar.begins"), "slo")
     if found is not None and any(curve.points for curve in found.curves):
         _show(found, second)
 
 
-def _outcome(study: Study, second: str) -> None:
+def _outcome(study: Job, second: str) -> None:
     if study.error is not None:
         st.warning(error_markdown(study.error), icon=":material/tune:")
         return
