@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.ecdf import Sample
+from charts.latency_axis import LatencyAxis, promise, set_time, share_axis
 from charts.numbers import duration, significant
 from charts.palette import DASHES, GHOST, SERIES
 from charts.sheet import LINE_PX, Sheet, numbered, plain
@@ -29,7 +30,6 @@ MOST_CLASSES = len(DASHES)
 HEIGHT = 560
 
 _DECADES = 100.0  # a larger ratio of longest to shortest is drawn on a log axis
-_FAR = 2.0  # a bound beyond this multiple of the longest value would flatten the curve
 _COLUMNS = ((0.0, 0.465), (0.535, 1.0))
 _ROWS = ((0.60, 1.0), (0.0, 0.40))
 
@@ -138,27 +138,23 @@ def _panel(
         counted = t("dist.requests", n=sample.size, arrived=data.arrived)
     sheet.heading(t(f"dist.{word}"), f"{t(f'dist.{word}.is')} · {counted}", columns[0], rows[1])
 
-    axis = _Axis.of((sample, ghost), bound_s, t)
+    axis = LatencyAxis.of((sample, ghost), bound_s, _DECADES)
+    unit = t(f"unit.{axis.unit}")
     sheet.layout[numbered("xaxis", index)] = {
-        **sheet.bottom_axis(t("chart.axis", name=t(f"dist.{word}"), unit=axis.unit)),
-        **axis.layout(t),
+        **sheet.bottom_axis(t("chart.axis", name=t(f"dist.{word}"), unit=unit)),
+        **axis.layout(7),
         "domain": columns,
         "anchor": y,
         "fixedrange": True,
     }
-    sheet.layout[numbered("yaxis", index)] = sheet.axis(
-        domain=rows,
-        anchor=x,
-        range=[0, 1.12],
-        tickvals=[0, 0.25, 0.5, 0.75, 1],
-        ticktext=[f"{share} %" for share in (0, 25, 50, 75, 100)],
-        fixedrange=True,
-    )
+    sheet.layout[numbered("yaxis", index)] = share_axis(sheet, x, rows, 1.12)
     if not sample.size:
         middle = (sum(columns) / 2, sum(rows) / 2)
         sheet.note(t("dist.none"), *middle, font={"color": sheet.color["muted"], "size": 13})
     if bound_s is not None and sample.size:
-        _bound(sheet, x, y, axis, sample, bound_s, t)
+        share = significant(100 * sample.share_within(bound_s + TOLERANCE_S))
+        text = t("dist.bound", bound=set_time(bound_s, t), share=share)
+        promise(sheet, x, y, axis, bound_s, text)
     if ghost.size:
         _curve(sheet, x, y, axis, ghost, t("ghost.baseline"), t, index == 0, ghost=True)
     if data.by_class:
@@ -171,57 +167,11 @@ def _panel(
         _percentiles(sheet, x, y, axis, one, place, t, words=len(curves) == 1)
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """A panel's horizontal axis; ``factor`` turns seconds into what is drawn."""
-
-    log: bool
-    low_s: float
-    high_s: float
-    factor: float
-    unit: str
-
-    @classmethod
-    def of(cls, samples: tuple[Sample, ...], bound_s: float | None, t: Translator) -> _Axis:
-        found = [sample.values for sample in samples if sample.size]
-        low_s = min((float(values[0]) for values in found), default=0.0)
-        high_s = max((float(values[-1]) for values in found), default=1.0)
-        log = low_s > 0 and high_s / low_s > _DECADES
-        if bound_s is not None and bound_s <= high_s * (_DECADES if log else _FAR):
-            low_s, high_s = min(low_s, bound_s), max(high_s, bound_s)
-        if high_s < 1:
-            return cls(log, low_s, high_s, 1e3, t("unit.ms"))
-        return cls(log, low_s, high_s, 1.0, t("unit.s"))
-
-    def layout(self, t: Translator) -> dict:
-        if not self.log:
-            return {"range": [0, self.high_s * self.factor * 1.04 or 1.0], "nticks": 7}
-        ends = np.log10([self.low_s * self.factor / 1.15, self.high_s * self.factor * 1.25])
-        decades = 10.0 ** np.arange(np.ceil(ends[0]), np.floor(ends[1]) + 1)
-        return {
-            "type": "log",
-            "range": ends.tolist(),
-            "tickvals": decades,
-            "ticktext": [f"{decade:,g}" for decade in decades],
-            "minor": {"dtick": "D1", "ticks": "outside", "ticklen": 3},
-        }
-
-    def at(self, seconds: float) -> float:
-        """Where a note stands: Plotly wants the logarithm there on a log axis."""
-        return float(np.log10(seconds * self.factor)) if self.log else seconds * self.factor
-
-    def share_of_width(self, seconds: float) -> float:
-        """0 at the left end of the axis, 1 at its right end."""
-        left, right = np.log10((self.low_s, self.high_s)) if self.log else (0.0, self.high_s)
-        place = np.log10(seconds) if self.log else seconds
-        return float((place - left) / (right - left)) if right > left else 0.0
-
-
 def _curve(
     sheet: Sheet,
     x: str,
     y: str,
-    axis: _Axis,
+    axis: LatencyAxis,
     sample: Sample,
     label: str,
     t: Translator,
@@ -234,7 +184,8 @@ def _curve(
     line = {"color": SERIES[sheet.theme][place], "width": 2.2, "dash": DASHES[place]}
     if ghost:
         line = {"color": sheet.color["ink"], **GHOST}
-    text = t("dist.hover", share="%{customdata:.3~g}", value=f"%{{x:,.4~g}} {axis.unit}")
+    value = f"%{{x:,.4~g}} {t(f'unit.{axis.unit}')}"
+    text = t("dist.hover", share="%{customdata:.3~g}", value=value)
     sheet.traces.append(
         {
             "type": "scatter",
@@ -257,7 +208,7 @@ def _percentiles(
     sheet: Sheet,
     x: str,
     y: str,
-    axis: _Axis,
+    axis: LatencyAxis,
     sample: Sample,
     place: int,
     t: Translator,
@@ -307,52 +258,6 @@ def _percentiles(
         )
 
 
-def _bound(
-    sheet: Sheet, x: str, y: str, axis: _Axis, sample: Sample, bound_s: float, t: Translator
-) -> None:
-    """The promise as a line, with the share that keeps it; an arrow where it is far away."""
-    share = sample.share_within(bound_s + TOLERANCE_S)
-    text = t("dist.bound", bound=_set(bound_s, t), share=significant(share * 100))
-    color = sheet.color["violated"]
-    font = {"size": 12, "color": color}
-    within = axis.low_s <= bound_s <= axis.high_s
-    if not within:
-        sheet.note(
-            f"{text} →",
-            1,
-            0.02,
-            xref=f"{x} domain",
-            yref=f"{y} domain",
-            xanchor="right",
-            yanchor="bottom",
-            font=font,
-        )
-        return
-    # Plotly: a line stands at its value also on a log axis, a note at the logarithm.
-    drawn = bound_s * axis.factor
-    sheet.line(drawn, drawn, 0, 1, xref=x, yref=f"{y} domain", color=color, dash="solid")
-    left = axis.share_of_width(bound_s) > 0.55
-    sheet.note(
-        text,
-        axis.at(bound_s),
-        0.02,
-        xref=x,
-        yref=f"{y} domain",
-        xanchor="right" if left else "left",
-        yanchor="bottom",
-        xshift=-5 if left else 5,
-        font=font,
-        on_curves=True,
-    )
-
-
-def _set(seconds: float, t: Translator) -> str:
-    """A time that somebody has set: as many digits as it has."""
-    if seconds < 1:
-        return f"{seconds * 1e3:,g} {t('unit.ms')}"
-    return f"{seconds:,g} {t('unit.s')}"
-
-
 def description(data: Latencies, t: Translator) -> str:
     """The figure in words, for those who do not see it."""
     parts = []
@@ -366,7 +271,7 @@ def description(data: Latencies, t: Translator) -> str:
         text = t("dist.alt.one", name=name, p50=p50, p90=p90, p99=p99)
         if bound_s is not None:
             share = significant(100 * sample.share_within(bound_s + TOLERANCE_S))
-            text += t("dist.alt.bound", bound=_set(bound_s, t), share=share)
+            text += t("dist.alt.bound", bound=set_time(bound_s, t), share=share)
         parts.append(text)
     text = t("dist.alt", parts=t("list.separator").join(parts))
     if data.by_class:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import plotly.graph_objects as go
 
 from charts.ecdf import Sample
+from charts.latency_axis import LatencyAxis, promise, set_time, share_axis
 from charts.numbers import duration, significant
 from charts.palette import COLORS, DASHES, SERIES
 from charts.sheet import LINE_PX, Sheet, numbered, plain
@@ -31,7 +31,6 @@ _BROWN = {"light": "#7A4A21", "dark": "#CFA27A"}
 _MORE_DASHES = ("longdashdot", "2px,5px")
 _COLUMNS = ((0.0, 0.30), (0.35, 0.65), (0.70, 1.0))
 _DECADES = 50.0  # a larger ratio of longest to shortest is drawn on a log axis
-_FAR = 2.0  # a bound beyond this multiple of the longest value would flatten the curves
 _IN_A_LINE = 3  # curves that the legend names in one line
 
 MOST = len(DASHES) + len(_MORE_DASHES)
@@ -99,26 +98,20 @@ def _panel(
     x, y = numbered("x", index), numbered("y", index)
     sheet.heading(t(f"dist.{word}"), t(f"dist.{word}.is"), _COLUMNS[index][0], 1.0)
     samples = [run.samples[word] for run in runs]
-    axis = _axis(samples, bound_s)
+    axis = LatencyAxis.of(samples, bound_s, _DECADES)
     sheet.layout[numbered("xaxis", index)] = {
         **sheet.bottom_axis(t("chart.axis", name=t(f"dist.{word}"), unit=t(f"unit.{axis.unit}"))),
-        **axis.layout,
+        **axis.layout(6),
         "domain": _COLUMNS[index],
         "anchor": y,
         "fixedrange": True,
     }
-    sheet.layout[numbered("yaxis", index)] = sheet.axis(
-        domain=[0.0, 1.0],
-        anchor=x,
-        range=[0, 1.06],
-        tickvals=[0, 0.25, 0.5, 0.75, 1],
-        ticktext=[f"{share} %" for share in (0, 25, 50, 75, 100)],
-        fixedrange=True,
-    )
+    sheet.layout[numbered("yaxis", index)] = share_axis(sheet, x, [0.0, 1.0], 1.06)
     if not any(sample.size for sample in samples):
         sheet.note(t("dist.none"), sum(_COLUMNS[index]) / 2, 0.5, font={"size": 13})
     if bound_s is not None:
-        _bound(sheet, x, y, axis, bound_s, t)
+        text = t("pol.bound", bound=set_time(bound_s, t))
+        promise(sheet, x, y, axis, bound_s, text)
     for place, (run, sample) in enumerate(zip(runs, samples, strict=True)):
         values, share = sample.curve(log=axis.log)
         value = f"%{{x:,.4~g}} {t(f'unit.{axis.unit}')}"
@@ -141,78 +134,6 @@ def _panel(
         )
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """A panel's horizontal axis from ``low_s`` to ``high_s``; ``factor`` turns seconds into it."""
-
-    log: bool
-    low_s: float
-    high_s: float
-
-    @property
-    def unit(self) -> str:
-        return "ms" if self.high_s < 1 else "s"
-
-    @property
-    def factor(self) -> float:
-        return 1e3 if self.high_s < 1 else 1.0
-
-    @property
-    def layout(self) -> dict:
-        if not self.log:
-            return {"range": [0, self.high_s * self.factor * 1.04], "nticks": 6}
-        ends = np.log10([self.low_s * self.factor / 1.15, self.high_s * self.factor * 1.25])
-        decades = 10.0 ** np.arange(np.ceil(ends[0]), np.floor(ends[1]) + 1)
-        return {
-            "type": "log",
-            "range": ends.tolist(),
-            "tickvals": decades,
-            "ticktext": [f"{decade:,g}" for decade in decades],
-            "minor": {"dtick": "D1", "ticks": "outside", "ticklen": 3},
-        }
-
-    def at(self, seconds: float) -> float:
-        """Where a note stands: Plotly wants the logarithm there on a log axis."""
-        return float(np.log10(seconds * self.factor)) if self.log else seconds * self.factor
-
-
-def _axis(samples: Sequence[Sample], bound_s: float | None) -> _Axis:
-    found = [sample.values for sample in samples if sample.size]
-    low_s = min((float(values[0]) for values in found), default=0.0)
-    high_s = max((float(values[-1]) for values in found), default=1.0)
-    log = low_s > 0 and high_s / low_s > _DECADES
-    if bound_s is not None and bound_s <= high_s * (_DECADES if log else _FAR):
-        low_s, high_s = min(low_s, bound_s), max(high_s, bound_s)
-    return _Axis(log, low_s, high_s or 1.0)
-
-
-def _bound(sheet: Sheet, x: str, y: str, axis: _Axis, bound_s: float, t: Translator) -> None:
-    """The promise as a line; an arrow where it is far away."""
-    text = t("pol.bound", bound=_set(bound_s, t))
-    within = axis.low_s <= bound_s <= axis.high_s
-    color = sheet.color["violated"]
-    more = {"yref": f"{y} domain", "yanchor": "bottom", "font": {"size": 12, "color": color}}
-    if not within:
-        sheet.note(f"{text} →", 1, 0.02, xref=f"{x} domain", xanchor="right", **more)
-        return
-    drawn = bound_s * axis.factor
-    sheet.line(drawn, drawn, 0, 1, xref=x, yref=f"{y} domain", color=color, dash="solid")
-    # Curves are low on the left and high on the right: there is room below on the right side.
-    low, high = (axis.at(s) for s in (max(axis.low_s, 1e-12), axis.high_s))
-    left = high > low and (axis.at(bound_s) - low) / (high - low) > 0.55
-    anchor, shift = ("right", -5) if left else ("left", 5)
-    sheet.note(
-        text, axis.at(bound_s), 0.02, xref=x, xanchor=anchor, xshift=shift, on_curves=True, **more
-    )
-
-
-def _set(seconds: float, t: Translator) -> str:
-    """A time that somebody has set: as many digits as it has."""
-    if seconds < 1:
-        return f"{seconds * 1e3:,g} {t('unit.ms')}"
-    return f"{seconds:,g} {t('unit.s')}"
-
-
 def description(runs: Sequence[Curves], bounds_s: Mapping[str, float], t: Translator) -> str:
     """The figure in words, for those who do not see it."""
     parts = []
@@ -227,7 +148,7 @@ def description(runs: Sequence[Curves], bounds_s: Mapping[str, float], t: Transl
             text = t("pol.alt.one", name=t(f"dist.{word}"), p50=p50, p99=p99)
             if word in bounds_s:
                 share = significant(100 * sample.share_within(bounds_s[word] + TOLERANCE_S))
-                bound = _set(bounds_s[word], t)
+                bound = set_time(bounds_s[word], t)
                 text += t("dist.alt.bound", bound=bound, share=share)
             says.append(text)
         parts.append(f"{run.label}: {t('list.separator').join(says)}")
