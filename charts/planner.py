@@ -36,7 +36,15 @@ def over_load(
 
     def curves(field: str) -> list[Curve]:
         return [
-            Curve(one.name, rates, getattr(one, field), place, dashes[place], marks=False)
+            Curve(
+                one.name,
+                rates,
+                getattr(one, field),
+                place,
+                dashes[place],
+                marks=False,
+                steps=field == "gpus",
+            )
             for place, one in enumerate(sizes)
         ]
 

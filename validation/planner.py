@@ -2,7 +2,8 @@
 
 What a plan takes for granted: the queue of prompts is M/D/1 (F28, F28b) at the rate that is left
 beside the decodes (F19), every request has the mean lengths, and as many requests decode as
-Little's law (F29) gives where TPOT is just kept. Rates are those of all engines together.
+Little's law (F29) gives: where TPOT is just kept for the chunk, at the pace at which engines settle
+for the number of engines. Rates are those of all engines together.
 
 Public: :class:`Plan`, :class:`Refusal`, :func:`plan`, :func:`deployment`,
 :func:`price_of_a_million`.
@@ -26,6 +27,7 @@ from validation.planner_engine import (
     chunk_s,
     decode_batch,
     largest,
+    pace_s,
 )
 from validation.planner_load import Load, load_of
 
@@ -64,7 +66,8 @@ class Plan:
 
     ``batch_memory`` (F9a) and ``batch_tpot`` (F5a) bound ``batch_max``; ``max_num_seqs`` is bounded
     by the token budget as well, of which each decode takes one. ``engines_prefill`` keep TTFT,
-    ``engines_batch`` have room for all who are there (F28c, F32a); the larger number counts.
+    ``engines_batch`` are stable (F28a below 1) and have room for all who decode (F29) at the pace
+    ``tpot_s`` at which engines settle; the larger number counts.
     """
 
     load: Load
@@ -74,7 +77,7 @@ class Plan:
     batch_tpot: int
     engines_prefill: int
     engines_batch: int
-    stay_s: float
+    tpot_s: float
     gpus_per_engine: int
 
     @property
@@ -89,6 +92,16 @@ class Plan:
     @property
     def max_num_seqs(self) -> int:
         return min(self.batch_max, self.max_num_batched_tokens)
+
+    @property
+    def stay_s(self) -> float:
+        """F29a without the queue: prefill, and a token after the other at the expected pace."""
+        return self.beside.prefill_s + self.load.output_tokens * self.tpot_s
+
+    @property
+    def decodes(self) -> float:
+        """Decodes of an engine that Little's law expects (F29)."""
+        return self.load.rate_per_s / self.engines * self.load.output_tokens * self.tpot_s
 
     @property
     def engines(self) -> int:
@@ -122,23 +135,33 @@ def plan(scenario: Scenario, promise: float | None = 0.99) -> Plan | Refusal:
     prefill = _fewest(lambda n: beside(scenario, load, n, promise).keeps)
     if prefill is None:
         return _refusal(scenario, load, promise)
-    stay_s = slo.ttft_s + load.output_tokens * slo.tpot_s
-    most_per_s = max(min(in_memory, in_time), 1) / stay_s
-    batch = formulas.get("F32a").evaluate({"lambda": load.rate_per_s, "mu_inst": most_per_s})
-    engines = max(prefill, int(batch))
-    if engines > MOST_ENGINES:
+    room = max(min(in_memory, in_time), 1)
+    batch = _fewest(lambda n: _running(scenario, load, n, promise) <= room)
+    if batch is None:
         return Refusal("engines")
+    engines = max(prefill, batch)
+    one = beside(scenario, load, engines, promise)
     return Plan(
         load=load,
         promise=promise,
-        beside=beside(scenario, load, engines, promise),
+        beside=one,
+        tpot_s=pace_s(cost, load, engines, one),
         batch_memory=in_memory,
         batch_tpot=in_time,
         engines_prefill=prefill,
-        engines_batch=int(batch),
-        stay_s=stay_s,
+        engines_batch=batch,
         gpus_per_engine=scenario.tensor_parallel,
     )
+
+
+def _running(scenario: Scenario, load: Load, engines: int, promise: float | None) -> float:
+    """F29: decodes of one engine of so many, inf where it is not stable (F28a)."""
+    one = beside(scenario, load, engines, promise)
+    tpot_s = pace_s(scenario.cost(), load, engines, one)
+    if math.isinf(tpot_s):
+        return math.inf
+    stay_s = load.output_tokens * tpot_s
+    return formulas.get("F29").evaluate({"lambda": load.rate_per_s / engines, "W": stay_s})
 
 
 def _fewest(keeps: Callable[[int], bool]) -> int | None:

@@ -4,7 +4,8 @@ Iterations take the seconds of the scenario's own clock, so that communication b
 experts, which F5 and F19 leave out, are counted. Times in seconds, lengths in tokens.
 
 Public: :func:`largest`, :func:`chunk_s`, :func:`chunk_beside`, :func:`decode_batch`,
-:func:`batch_in_memory`, :func:`load_that_keeps`, :class:`Beside`, :func:`beside`.
+:func:`batch_in_memory`, :func:`load_that_keeps`, :func:`pace_s`, :class:`Beside`,
+:func:`beside`.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ __all__ = [
     "decode_batch",
     "largest",
     "load_that_keeps",
+    "pace_s",
 ]
 
 GRID = 16
 """Chunks are multiples of so many tokens, as kernels like them."""
 _MOST_BATCH, _MOST_CHUNK = 65_536, 65_536
+_MOST_ROUNDS = 200
 
 
 def largest(keeps: Callable[[int], bool], most: int) -> int:
@@ -147,3 +150,22 @@ def beside(scenario: Scenario, load: Load, engines: int, promise: float | None) 
         load_max=load_that_keeps(x, promise),
         load=formulas.get("F28a").evaluate(given),
     )
+
+
+def pace_s(cost: IterationCost, load: Load, engines: int, one: Beside) -> float:
+    """TPOT at which an engine settles; inf where prompts come faster than they are computed.
+
+    It spends the share ρ of its time on iterations with a full chunk and the rest on decodes alone
+    (F5a), of as many requests as Little's law gives at that pace (F29).
+    """
+    if one.load >= 1:
+        return math.inf
+    rate, paced_s = load.rate_per_s / engines, 0.0
+    for _ in range(_MOST_ROUNDS):
+        decodes = max(rate * load.output_tokens * paced_s, 1.0)
+        alone_s = chunk_s(cost, decodes, load.context_tokens, 0, 0.0)
+        before_s = paced_s
+        paced_s = 1 / (one.load / one.iteration_s + (1 - one.load) / alone_s)
+        if paced_s - before_s < 1e-7:
+            break
+    return paced_s

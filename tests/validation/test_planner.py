@@ -106,10 +106,15 @@ def test_a_plan_by_hand():
     five = beside(asked(scenario(), 60.0, Slo(1.0, 0.05)), found.load, 5, 0.99)
     assert five.decodes == 120
     assert not five.keeps
-    # Little: 60 · (1 + 200 · 0.05) = 660 requests over min(411,520/624, 457) of an engine.
-    assert found.stay_s == pytest.approx(11.0)
+    # A share ρ of the time goes to chunks of 49 ms, the rest to decodes alone: reading the weights
+    # and 612 tokens of each.
+    alone_s = 0.002 + (2 * 8.030261e9 + 131_072 * 612 * found.decodes) / (2.039e12 * 0.8)
+    pace = one.load / one.iteration_s + (1 - one.load) / alone_s
+    assert found.tpot_s == pytest.approx(1 / pace, rel=0.01)
+    assert found.decodes == pytest.approx(10 * 200 * found.tpot_s)
+    assert found.stay_s == pytest.approx(one.prefill_s + 200 * found.tpot_s)
     assert found.batch_memory == 411_520 // 624 == 659
-    assert found.engines_batch == 2
+    assert found.engines_batch == 5
     assert found.binding == "prefill"
 
 

@@ -56,7 +56,7 @@ def test_a_plan_is_simulated_and_searched(case):
     enough = [one.engines for one in last.tried if one.good]
     assert last.needed == min(enough)
     assert all(one.attainment < 0.9 for one in last.tried if one.engines == last.needed - 1)
-    assert all(run.requests >= 500 for one in last.tried for run in one.point.runs)
+    assert all(run.requests >= 500 for one in last.tried for run in one.runs)
 
 
 def test_what_the_iterations_of_a_run_say(case):
@@ -91,5 +91,5 @@ def test_too_many_engines_are_an_error_of_the_outcome(case):
 
 def test_runs_are_long_enough_for_what_stays_long(case):
     assert requests_for(case, 1.0) == 500
-    assert requests_for(case, 40.0) == 5 * 40 * 6
-    assert requests_for(case, 10_000.0) == 6000
+    assert requests_for(case, 40.0) == 12 * 40 * 6
+    assert requests_for(case, 10_000.0) == 12_000

@@ -113,9 +113,9 @@ def _table(found: Found, asked: Asked, plan: Plan) -> str:
             f"≥ {100 * SHARE:g} %",
             limit if plan.promise is None else "",
             "" if plan.promise is None else limit,
-            "",
+            f"≈ {time(plan.tpot_s)}",
             f"≤ {bound(slo.tpot_s)}",
-            f"≤ {plan.beside.decodes:,}",
+            f"≈ {significant(plan.decodes)}",
             "",
         ],
     ]
@@ -137,7 +137,7 @@ def _table(found: Found, asked: Asked, plan: Plan) -> str:
 def _line(name: str, outcome: Outcome) -> list[str]:
     if outcome.error is not None:
         return [name, *(["–"] * 6), t("plan.check.error")]
-    verdict = "yes" if outcome.good else "grows" if outcome.point.growing else "no"
+    verdict = "yes" if outcome.good else "sinks" if outcome.sinks else "no"
     return [
         name,
         "\u00a0".join(percent(outcome.attainment)),

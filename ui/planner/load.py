@@ -19,7 +19,7 @@ from validation.planner_split import split
 
 __all__ = ["load_picture"]
 
-_SHARES = np.linspace(0.05, 2.0, 40)
+_SHARES = np.linspace(0.05, 2.0, 79)
 
 
 def load_picture(asked: Asked) -> None:

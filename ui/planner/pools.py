@@ -29,7 +29,11 @@ def pools_view(asked: Asked, load: Load, plan: Plan | Refusal, found: Split) -> 
                 t("plan.pools.ratio", ratio=significant(found.ratio)),
             ),
             Figure("GPU", f"{found.gpus:,}", t("plan.unit.gpus"), _beside(plan)),
-            Figure("F32e", *time(found.transfer_s).split("\u00a0"), t("plan.pools.transfer")),
+            Figure(
+                t("plan.pools.kv"),
+                *time(found.transfer_s).split("\u00a0"),
+                t("plan.pools.transfer"),
+            ),
             Figure(
                 t("plan.pools.link"),
                 *percent(found.link_load),

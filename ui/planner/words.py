@@ -93,10 +93,9 @@ def step_values(step: str, asked: Asked, plan: Plan) -> Mapping[str, float]:
         "engines": {
             "lambda": load.rate_per_s,
             "W": plan.stay_s,
-            "TTFT": slo.ttft_s,
-            "TPOT": slo.tpot_s,
+            "TTFT": one.prefill_s,
+            "TPOT": plan.tpot_s,
             "M_kv": capacity.pool_tokens * known["kappa"],
-            "mu_inst": plan.batch_max / plan.stay_s,
         },
         "price": {
             "N_gpu": float(plan.gpus),
@@ -130,8 +129,9 @@ def pool_values(asked: Asked, load: Load, found: Split) -> Mapping[str, float]:
 def where(asked: Asked) -> dict[str, str]:
     """Of each symbol where its value comes from."""
     found = where_of_slo(asked.scenario)
-    chosen = ("lambda", "TBT", "TTFT", "TPOT", "q_share", "p_gpu")
+    chosen = ("lambda", "TBT", "q_share", "p_gpu")
     found |= dict.fromkeys(chosen, t("plan.where.asked"))
-    planned = ("B", "C", "F_dec", "s_0", "t_iter", "W", "mu_inst", "N_gpu", "X", "C_p", "x_ttft")
-    found |= dict.fromkeys((*planned, "B_d", "n_p", "n_d", "mu_p", "mu_d"), t("plan.where.plan"))
+    planned = ("B", "C", "F_dec", "s_0", "t_iter", "W", "TTFT", "TPOT", "N_gpu", "X", "C_p")
+    pools = ("x_ttft", "B_d", "n_p", "n_d", "mu_p", "mu_d")
+    found |= dict.fromkeys((*planned, *pools), t("plan.where.plan"))
     return found | dict.fromkeys(("beta_net", "t_sync"), t("slo.where.device"))
