@@ -16,7 +16,8 @@ def code_field(name: str) -> str:
     """A code in the address: an unseen text field; code changes it through the session."""
     with st.container(key=f"code-{name}"):
         st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
-        return st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+        code = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+    return code or ""
 
 
 def choose(

@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts import throughput as charts
-from charts.figure import CONFIG
 from charts.throughput import Bar, Line, Mark
 from formulas import get
 from model import catalogue
 from ui.language import current_language, t, translator
+from ui.pictures import Picture, draw
 from ui.prose import prose
 from ui.scenario import dynamic_batch, input_tokens, output_tokens, static_batch
 from ui.theme import current_theme
@@ -176,7 +176,7 @@ def where(case: Case) -> dict[str, str]:
 
 
 def _draw(figure: go.Figure, key: str, alt: str) -> None:
-    st.plotly_chart(figure, theme=None, config=CONFIG, key=key, alt=alt)
+    draw(Picture(figure, alt), key)
 
 
 def factors_picture(case: Case, state: str) -> None:

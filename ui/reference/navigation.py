@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from ui.choose import code_field
 from ui.language import t
 
 __all__ = ["choose_section", "entry_id", "go", "links", "page_of", "scroll_up"]
@@ -23,7 +24,7 @@ def choose_section(sections: Sequence[str], of_entry: str = "") -> str:
 
     The section ``of_entry`` goes first: a jump to an entry changes the entry alone.
     """
-    code = _field("section")
+    code = code_field("section")
     code = of_entry or code
     chosen, widget = code if code in sections else sections[0], "choice.section"
     words = {section: t(f"ref.section.{section}") for section in sections}
@@ -47,15 +48,7 @@ def choose_section(sections: Sequence[str], of_entry: str = "") -> str:
 
 def entry_id() -> str:
     """The entry that the address names, as written there."""
-    return _field("id")
-
-
-def _field(name: str) -> str:
-    """The code that the address has under a name."""
-    with st.container(key=f"code-{name}"):
-        st.html(f"<style>.st-key-code-{name} {{display: none}}</style>")
-        code = st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
-    return code or ""
+    return code_field("id")
 
 
 def go(section: str, name: str = "") -> None:
