@@ -1,11 +1,16 @@
 """Replaying the blocks of a trace: counts by hand, a slow second way, and its limits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from model import catalogue
+from model.iteration_time import CLOCKS
 from model.requests import Requests
+from model.scenario import TraceReference
+from model.simulator import simulate
 from model.traces import read_trace
 from validation.prefix_traces import hit_shares, reuse, sample
 
@@ -86,3 +91,26 @@ def test_made_up_conversations_return():
     assert found.requests > 200
     shares = hit_shares(sample(), [3, 100, 10_000])
     assert shares[0] < 0.3 < shares[2] < 0.9
+
+
+def engine_share(requests, blocks):
+    """Share of the prompt tokens that a simulated vLLM V1 finds with room for so many blocks."""
+    preset = catalogue.presets()["conversation-turns"].scenario
+    scenario = replace(
+        preset,
+        workload=TraceReference("sample", "0" * 64, len(requests)),
+        model=None,
+        hardware=None,
+        clock=CLOCKS["linear"](),
+        memory=replace(preset.memory, max_model_len=blocks * 512, kv_blocks=blocks * 32),
+    )
+    found = simulate(scenario, requests).requests
+    return found["cached_tokens"].sum() / found["prompt_tokens"].sum()
+
+
+def test_an_engine_finds_what_the_replay_says():
+    """To the token where nothing is evicted; running requests take blocks where memory is short."""
+    made_up = sample()
+    ample, short = hit_shares(made_up, [10_000, 120])
+    assert engine_share(made_up, 10_000) == pytest.approx(ample, rel=1e-12)
+    assert 0 < short - engine_share(made_up, 120) < 0.1
