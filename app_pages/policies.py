@@ -1,6 +1,5 @@
 """Policies: one workload under several schedulers, the same arrivals, and what differs."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -73,11 +72,11 @@ def table(runs: Sequence[Run], panel: Scenario) -> None:
 def counted(one: Run) -> None:
     """What attainment, waste and fairness are, with the numbers of one policy."""
     numbers = summary(one.scenario)
-    if math.isnan(numbers["slo_attainment_share"]):
-        return  # nobody arrived
+    computed = int(one.result.iterations["tokens"].sum())
+    if not computed:
+        return  # all were refused
     kept = round(numbers["slo_attainment_share"] * numbers["requests"])
     wasted = numbers["recomputed_tokens"] + numbers["padded_tokens"]
-    computed = int(one.result.iterations["tokens"].sum())
     st.latex(
         rf"A = \frac{{{kept}}}{{{numbers['requests']}}} = {tex(numbers['slo_attainment_share'])}"
         rf"\qquad w = \frac{{{wasted}}}{{{computed}}} = {tex(numbers['wasted_tokens_share'])}"

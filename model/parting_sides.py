@@ -71,6 +71,7 @@ class Act:
     moved). Numbers of blocks are of the first request, 0 where there is none; ``tokens_free`` is
     the budget that was left, -1 where there is none. ``other`` is the row for whose sake it
     happened, -1 without any. ``refusal`` says of those who wait why the head of their queue does.
+    ``cached`` tokens of an admission are found in the prefix cache, and not computed.
     """
 
     kind: str
@@ -82,6 +83,7 @@ class Act:
     tokens_free: int = -1
     other: int = -1
     refusal: Refusal | None = None
+    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ class EngineRun:
 
 _NUMBERS = (
     *("event", "iteration", "request", "reason", "blocks_needed", "blocks_free"),
-    *("tokens", "tokens_free", "other"),
+    *("tokens", "tokens_free", "other", "cached_tokens"),
 )
 
 
@@ -206,6 +208,7 @@ def treatments(run: EngineRun, iteration: int) -> dict[int, Act]:
             tokens,
             REASONS[event["reason"]],
             *(event[name] for name in ("blocks_needed", "blocks_free", "tokens_free", "other")),
+            cached=event["cached_tokens"],
         )
     return found
 

@@ -182,7 +182,14 @@ def test_the_file_has_every_metric_of_every_policy():
     assert [row["id"] for row in rows] == ["vllm-v1", "orca"]
     assert set(metrics.METRICS) < set(rows[0])
     assert float(rows[0]["preemptions"]) == simulate(scenario).requests["preemptions"].sum()
-    assert "slo_attainment_share.offline" in rows[0]
+    for row, name in zip(rows, ("vllm-v1", "orca"), strict=True):
+        result = simulate(with_policy(scenario, name))
+        kept = metrics.meets_slo(result.requests, scenario.slo)
+        offline = result.requests["request_class"] == result.inputs.class_names.index("offline")
+        assert float(row["slo_attainment_share.offline"]) == kept[offline].mean()
+        short, long = metrics.length_ends(result.requests, scenario.slo)
+        assert float(row["ttft_mean_s.shortest"]) == short.ttft_mean_s
+        assert float(row["slo_attainment_share.longest"]) == long.slo_attainment_share
 
 
 # -- questions worth a comparison ------------------------------------------------------------------
@@ -268,9 +275,14 @@ def test_what_the_suggestions_say_is_what_the_simulations_give():
 
 def test_the_table_tells_short_requests_from_long_ones(open_app):
     app = opened(open_app, s=STORM, policies="lab,lab-sjf")
-    names = re.findall(r"… (?:shortest|longest) tenth[^<]*", page_html(app))
-    assert len(names) == 4  # mean TTFT and attainment
-    assert cells(app, names[2])[1] == "100 %"
+    rows = re.findall(r"<tr>(?:(?!</tr>).)*… shortest tenth.*?</tr>", page_html(app))
+    assert len(rows) == 2  # mean TTFT and attainment
+    sjf = with_policy(catalogue.presets()["preemption-storm"].scenario, "lab")
+    result = simulate(replace_at(sjf, "policy.queue_order", "sjf"))
+    short, _ = metrics.length_ends(result.requests, result.scenario.slo)
+    assert f"{1e3 * short.ttft_mean_s:.1f} ms</td>" in rows[0]
+    assert short.slo_attainment_share == 1
+    assert "100 %</td>" in rows[1]
 
 
 def test_where_all_are_equally_long_there_are_no_such_rows(open_app):
@@ -294,6 +306,39 @@ def test_the_parting_is_explained_with_its_numbers(open_app):
     waits = [1e3 * metrics.ttft_s(result.requests)[1] for result in results]
     assert [f"**{ms:.0f} ms**" in said for ms in waits] == [True, True]
     assert len(app.get("bidi_component")) == 1
+
+
+def test_who_gets_no_token_is_said_to_get_none(open_app):
+    """Every document needs 5 s of prefill, and the bound of admission is one."""
+    app = opened(open_app, look="pair", s="preset-law~v-2", pair="vllm-v1,lab-deadline",
+                 policies="vllm-v1,lab-deadline")  # fmt: skip
+    said = texts(app)
+    assert "**r0** is rejected" in said
+    assert "it never got a token" in said
+    assert len(app.get("bidi_component")) == 1
+
+
+def test_what_the_prefix_cache_gave_is_said(open_app):
+    app = opened(open_app, look="pair", s="preset-conversation-turns~v-2", pair="sarathi,vllm-v1")
+    said = texts(app)
+    assert "computes 204 tokens" in said
+    assert "computes 60 tokens, 144 more are found in the prefix cache" in said
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_prefill_pools_retries_and_refusals_are_compared(open_app, look):
+    app = opened(
+        open_app,
+        look=look,
+        s="preset-conversation~engines-2~prefillers-1~retries-2~patience-20~v-2",
+        policies="vllm-v0,vllm-v1,lab-deadline,static",
+        pair="vllm-v1,lab-deadline",
+    )
+    assert not app.error
+    (warning,) = app.main.warning  # static batching takes in no KV while it runs
+    assert "static" in warning.value
+    if look == "pair":
+        assert "engine 0" in texts(app)
 
 
 def test_two_that_never_part_differ_in_memory_only(open_app):

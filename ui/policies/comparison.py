@@ -122,23 +122,33 @@ def show_table(runs: Sequence[Run], panel: object) -> None:
 
 
 def csv_of(runs: Sequence[Run]) -> bytes:
-    """One line a policy: its id, its name, its settings, every metric under its key, by class too.
+    """One line a policy: its id, its name, its settings, every metric under its key.
 
-    A metric that is not defined is empty.
+    What belongs to a class, or to the shortest or longest tenth, follows as METRIC.WHOSE. A metric
+    that is not defined is empty.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    classes = [_by_class(key_of(run.scenario)) for run in runs]
-    own = [f"{ATTAINMENT}.{name}" for name in classes[0]] if len(classes[0]) > 1 else []
-    writer.writerow(("id", "policy", "settings", *metrics.METRICS, *own))
-    for run, by_class in zip(runs, classes, strict=True):
+    own = [_parts(key_of(run.scenario)) for run in runs]
+    writer.writerow(("id", "policy", "settings", *metrics.METRICS, *own[0]))
+    for run, parts in zip(runs, own, strict=True):
         numbers = summary(run.scenario)
-        values = [numbers[metric] for metric in metrics.METRICS]
-        values += [one[ATTAINMENT] for one in by_class.values()] if own else []
+        values = [*(numbers[metric] for metric in metrics.METRICS), *parts.values()]
         settings = " ".join(f"{name}={value}" for name, value in run.contestant.settings)
         cells = ("" if isinstance(v, float) and math.isnan(v) else v for v in values)
         writer.writerow((run.id, run.contestant.policy, settings, *cells))
     return text.getvalue().encode()
+
+
+def _parts(run: Key) -> Mapping[str, float]:
+    """Numbers of classes and of both ends by length, under METRIC.WHOSE."""
+    classes, ends = _by_class(run), _by_length(run)
+    found = {f"{ATTAINMENT}.{name}": one[ATTAINMENT] for name, one in classes.items()}
+    if len(classes) < 2:
+        found = {}
+    for name, end in zip(_ENDS, ends or (), strict=False):
+        found |= {f"{metric}.{name}": getattr(end, metric) for metric in _BY_LENGTH}
+    return found
 
 
 def best_of(runs: Sequence[Run], metric: str = ATTAINMENT) -> list[Run]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
-from charts.numbers import NOTHING
 from model.metrics import tpot_s, ttft_s
 from model.parting import Act, Memory, Parting, Refusal, Side
 from model.result import SimulationResult
@@ -68,13 +67,18 @@ def fate(found: Parting, names: Sequence[str], results: Sequence[SimulationResul
     if (telling := next(acts, None)) is None:
         return ""
     row = telling.requests[0]
-    values = {"name": _names((row,), results[0])}
-    for side, name, result in zip(("one", "other"), names, results, strict=True):
-        values[side] = name
-        for word, latency in (("ttft", ttft_s), ("tpot", tpot_s)):
-            seconds = float(latency(result.requests)[row])
-            values[f"{side}_{word}"] = NOTHING if isnan(seconds) else " ".join(duration(seconds))
-    return t("pol.part.fate", **values)
+    halves = [_fate(row, name, result) for name, result in zip(names, results, strict=True)]
+    return t("pol.part.fate", name=_names((row,), results[0]), one=halves[0], other=halves[1])
+
+
+def _fate(row: int, name: str, result: SimulationResult) -> str:
+    ttft, tpot = (float(latency(result.requests)[row]) for latency in (ttft_s, tpot_s))
+    if isnan(ttft):
+        return t("pol.fate.none", name=name)
+    if isnan(tpot):
+        return t("pol.fate.first", name=name, ttft=" ".join(duration(ttft)))
+    ttft_words, tpot_words = (" ".join(duration(seconds)) for seconds in (ttft, tpot))
+    return t("pol.fate.both", name=name, ttft=ttft_words, tpot=tpot_words)
 
 
 def _totals(side: Side, result: SimulationResult) -> str:
@@ -110,10 +114,12 @@ def _act(act: Act, side: Side, result: SimulationResult) -> str:
         return t(f"pol.act.{act.kind}", **numbers) + for_whom + why
     if act.kind in ("admit", "resume"):
         prompt = int(result.requests["prompt_tokens"][act.requests[0]])
-        known = prompt if act.kind == "admit" else 0
+        known = prompt - act.cached if act.kind == "admit" else 0
         said = t(f"pol.act.{act.kind}", **numbers)
         if known > act.tokens:
             said += t("pol.act.part_of", prompt=f"{prompt:,}")
+        if act.cached:
+            said += t("pol.act.cached", n=f"{act.cached:,}")
         if act.tokens_free >= 0:
             said += t("pol.act.budget", **numbers)
         reserves = getattr(result.scenario.policy, "reserves", False)
