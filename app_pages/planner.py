@@ -35,7 +35,7 @@ FORMULAS = {
     "chunk": ("F19", "F19a"),
     "batch": ("F9a", "F5a"),
     "prefill": ("F19b", "F28a", "F28", "F28b"),
-    "engines": ("F29", "F29a", "F28c"),
+    "engines": ("F32a", "F29", "F29a", "F28c"),
     "price": ("F31b",),
 }
 OF_POOLS = ("F32", "F32a", "F32b", "F32c", "F32d", "F32e", "F32f")

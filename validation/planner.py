@@ -5,8 +5,8 @@ beside the decodes (F19), every request has the mean lengths, and as many reques
 Little's law (F29) gives: where TPOT is just kept for the chunk, at the pace at which engines settle
 for the number of engines. Rates are those of all engines together.
 
-Public: :class:`Plan`, :class:`Refusal`, :func:`plan`, :func:`deployment`,
-:func:`price_of_a_million`.
+Public: :class:`Plan`, :class:`Refusal`, :class:`Carried`, :func:`plan`, :func:`engines_at`,
+:func:`carried_by_one`, :func:`deployment`, :func:`price_of_a_million`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import formulas
-from model.parameters import with_policy
+from model.parameters import RATE, replace_at, with_policy
 from model.scenario import Scenario
 from validation.planner_engine import (
     GRID,
@@ -26,7 +27,6 @@ from validation.planner_engine import (
     beside,
     chunk_s,
     decode_batch,
-    largest,
     pace_s,
 )
 from validation.planner_load import Load, load_of
@@ -34,9 +34,12 @@ from validation.planner_load import Load, load_of
 __all__ = [
     "MOST_ENGINES",
     "PROMISES",
+    "Carried",
     "Plan",
     "Refusal",
+    "carried_by_one",
     "deployment",
+    "engines_at",
     "plan",
     "price_of_a_million",
 ]
@@ -44,7 +47,7 @@ __all__ = [
 PROMISES = (0.99, 0.9, None)
 """For which share of the requests TTFT is promised; None: only for the mean."""
 MOST_ENGINES = 4096
-_HARDLY_ANY = 1e-6  # requests/s
+_HARDLY_ANY, _NOBODY = 1e-6, 1e7  # requests/s of an engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,14 @@ class Refusal:
     reason: str
     needs_s: float = math.nan
     bound_s: float = math.nan
+
+
+class Carried(NamedTuple):
+    """Requests/s that one engine carries: while TTFT is kept as promised (F28, F28b), and while it
+    is stable with room for all who decode (F28a, F29)."""
+
+    ttft_per_s: float
+    room_per_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,7 @@ class Plan:
     beside: Beside
     batch_memory: int
     batch_tpot: int
+    carried: Carried
     engines_prefill: int
     engines_batch: int
     tpot_s: float
@@ -132,14 +144,13 @@ def plan(scenario: Scenario, promise: float | None = 0.99) -> Plan | Refusal:
     in_time = decode_batch(cost, load.context_tokens, slo.tpot_s)
     if not in_time:
         return Refusal("tpot", chunk_s(cost, 1, load.context_tokens, 0, 0.0), slo.tpot_s)
-    prefill = _fewest(lambda n: beside(scenario, load, n, promise).keeps)
-    if prefill is None:
+    carried = carried_by_one(scenario, promise)
+    if not carried.ttft_per_s:
         return _refusal(scenario, load, promise)
-    room = max(min(in_memory, in_time), 1)
-    batch = _fewest(lambda n: _running(scenario, load, n, promise) <= room)
-    if batch is None:
+    ttft, room = (_engines(load.rate_per_s, rate) for rate in carried)
+    engines = max(ttft, room)
+    if engines > MOST_ENGINES:
         return Refusal("engines")
-    engines = max(prefill, batch)
     one = beside(scenario, load, engines, promise)
     return Plan(
         load=load,
@@ -148,27 +159,62 @@ def plan(scenario: Scenario, promise: float | None = 0.99) -> Plan | Refusal:
         tpot_s=pace_s(cost, load, engines, one),
         batch_memory=in_memory,
         batch_tpot=in_time,
-        engines_prefill=prefill,
-        engines_batch=batch,
+        carried=carried,
+        engines_prefill=ttft,
+        engines_batch=room,
         gpus_per_engine=scenario.tensor_parallel,
     )
 
 
-def _running(scenario: Scenario, load: Load, engines: int, promise: float | None) -> float:
-    """F29: decodes of one engine of so many, inf where it is not stable (F28a)."""
-    one = beside(scenario, load, engines, promise)
-    tpot_s = pace_s(scenario.cost(), load, engines, one)
-    if math.isinf(tpot_s):
-        return math.inf
-    stay_s = load.output_tokens * tpot_s
-    return formulas.get("F29").evaluate({"lambda": load.rate_per_s / engines, "W": stay_s})
+def engines_at(scenario: Scenario, promise: float | None, rate_per_s: float) -> float:
+    """How many engines :func:`plan` asks for at another rate; nan where there is no plan."""
+    carried = carried_by_one(scenario, promise)
+    if not min(carried):
+        return math.nan
+    return float(max(_engines(rate_per_s, rate) for rate in carried))
 
 
-def _fewest(keeps: Callable[[int], bool]) -> int | None:
-    """Fewest engines that keep what more of them keep too; None where MOST_ENGINES do not."""
-    if not keeps(MOST_ENGINES):
-        return None
-    return largest(lambda n: n == 1 or not keeps(n - 1), MOST_ENGINES)
+def carried_by_one(scenario: Scenario, promise: float | None) -> Carried:
+    """What one engine carries of the scenario's requests, whatever the rate of all of them."""
+    return _carried(replace_at(scenario, RATE, 1.0), promise)
+
+
+@lru_cache(maxsize=256)
+def _carried(scenario: Scenario, promise: float | None) -> Carried:
+    load, cost = load_of(scenario), scenario.cost()
+    in_memory = batch_in_memory(scenario, load.context_tokens)
+    room = max(min(in_memory, decode_batch(cost, load.context_tokens, scenario.slo.tpot_s)), 1)
+
+    def keeps_ttft(rate: float) -> bool:
+        return beside(scenario, replace(load, rate_per_s=rate), 1, promise).keeps
+
+    def has_room(rate: float) -> bool:
+        own = replace(load, rate_per_s=rate)
+        tpot_s = pace_s(cost, own, 1, beside(scenario, own, 1, None))
+        if math.isinf(tpot_s):
+            return False
+        stay_s = load.output_tokens * tpot_s
+        return formulas.get("F29").evaluate({"lambda": rate, "W": stay_s}) <= room
+
+    return Carried(_largest_rate(keeps_ttft), _largest_rate(has_room))
+
+
+def _largest_rate(keeps: Callable[[float], bool]) -> float:
+    """Largest rate that keeps what all smaller ones keep, to within a millionth; 0: none does."""
+    low, high = 0.0, _HARDLY_ANY
+    while high < _NOBODY and keeps(high):
+        low, high = high, 8 * high
+    if not low:
+        return 0.0
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def _engines(rate_per_s: float, each_per_s: float) -> int:
+    """F32a."""
+    return int(formulas.get("F32a").evaluate({"lambda": rate_per_s, "mu_inst": each_per_s}))
 
 
 def _refusal(scenario: Scenario, load: Load, promise: float | None) -> Refusal:

@@ -13,7 +13,7 @@ from ui.language import current_language, translator
 from ui.pictures import Picture, draw
 from ui.planner.asks import Asked
 from ui.theme import current_theme
-from validation.planner import Refusal, plan, price_of_a_million
+from validation.planner import Refusal, engines_at, price_of_a_million
 from validation.planner_load import load_of
 from validation.planner_split import split
 
@@ -37,8 +37,9 @@ def _picture(
     both = np.full((2, len(rates)), np.nan)
     for place, rate in enumerate(rates):
         at = replace_at(scenario, RATE, float(rate))
-        for row, answer in enumerate((plan(at, promise), split(at, promise))):
-            both[row, place] = np.nan if isinstance(answer, Refusal) else answer.gpus
+        both[0, place] = engines_at(scenario, promise, float(rate)) * scenario.tensor_parallel
+        pools = split(at, promise)
+        both[1, place] = np.nan if isinstance(pools, Refusal) else pools.gpus
     names = t("plan.load.together"), t("plan.load.pools")
     sizes = tuple(
         Sizes(name, gpus, _prices(gpus, price, rates * load.output_tokens))

@@ -66,7 +66,7 @@ def steps_table(asked: Asked, plan: Plan, found: Found | None) -> str:
         ("batch", "F9a, F5a"),
         ("prefill", "F19b, F28a"),
         ("bound", "F28, F28b"),
-        ("engines", "F29, F29a, F28c"),
+        ("engines", "F29, F28c, F32a"),
         ("price", "F31b"),
     ):
         value, numbers = _row(step, asked, plan)
@@ -110,6 +110,8 @@ def _row(step: str, asked: Asked, plan: Plan) -> tuple[str, dict[str, object]]:
         return f"{plan.engines:,}", {
             "prefill": f"{plan.engines_prefill:,}",
             "batch": f"{plan.engines_batch:,}",
+            "ttft": significant(plan.carried.ttft_per_s),
+            "room": significant(plan.carried.room_per_s),
             "pace": time(plan.tpot_s),
             "there": significant(plan.decodes),
             "most": f"{plan.batch_max:,}",

@@ -96,6 +96,7 @@ def step_values(step: str, asked: Asked, plan: Plan) -> Mapping[str, float]:
             "TTFT": one.prefill_s,
             "TPOT": plan.tpot_s,
             "M_kv": capacity.pool_tokens * known["kappa"],
+            "mu_inst": min(plan.carried),
         },
         "price": {
             "N_gpu": float(plan.gpus),
@@ -132,6 +133,6 @@ def where(asked: Asked) -> dict[str, str]:
     chosen = ("lambda", "TBT", "q_share", "p_gpu")
     found |= dict.fromkeys(chosen, t("plan.where.asked"))
     planned = ("B", "C", "F_dec", "s_0", "t_iter", "W", "TTFT", "TPOT", "N_gpu", "X", "C_p")
-    pools = ("x_ttft", "B_d", "n_p", "n_d", "mu_p", "mu_d")
+    pools = ("x_ttft", "mu_inst", "B_d", "n_p", "n_d", "mu_p", "mu_d")
     found |= dict.fromkeys((*planned, *pools), t("plan.where.plan"))
     return found | dict.fromkeys(("beta_net", "t_sync"), t("slo.where.device"))
