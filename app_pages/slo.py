@@ -1,5 +1,7 @@
 """SLO and admission: two promises that pull apart, how much load keeps both, whom to refuse."""
 
+from concurrent.futures import BrokenExecutor
+
 import streamlit as st
 
 from model.errors import LabError
@@ -33,6 +35,8 @@ def lesson(scenario: Scenario) -> None:
         PARTS[part](scenario)
     except LabError as error:
         st.warning(error_markdown(error), icon=":material/tune:")
+    except BrokenExecutor:
+        st.error(t("slo.failed"), icon=":material/error:")
 
 
 question(PAGE)

@@ -10,7 +10,10 @@ from model.parameters import with_policy
 from ui.slo import study
 
 PARTS = ("tension", "goodput", "little", "stability", "admission", "exercise")
-ANSWERS = ("prediction.slo.1", "prediction.slo.stability.3")
+ANSWERS = {
+    f"prediction.slo.{part}.{place}"
+    for part, place in zip(PARTS, (1, 1, 1, 3, 2), strict=False)
+}
 
 
 def opened(open_app, **params):
@@ -46,7 +49,7 @@ def test_every_preset_gets_numbers_or_a_sentence(open_app, preset):
         assert not opened(open_app, part=part, preset=preset).error
 
 
-@pytest.mark.parametrize("part", ["tension", "stability"])
+@pytest.mark.parametrize("part", PARTS[:5])
 def test_nothing_is_given_away_before_the_prediction(open_app, part):
     app = open_app(page="slo", part=part)
     assert not app.main.metric
@@ -77,10 +80,10 @@ def test_the_exercise_knows_the_usual_mistakes(open_app):
     """5 requests/s that stay 0.4 + 30 ms·200 = 6.4 s: 32."""
     app = opened(open_app, part="little")
     for given, said in ((2, "first token"), (30, "part of the stay"), (6, "one request stays")):
-        app.number_input(key="exercise.slo.0").set_value(given)
+        app.number_input(key="exercise.slo.little.0").set_value(given)
         check(app).click().run()
         assert said in app.warning[0].value
-    app.number_input(key="exercise.slo.0").set_value(32)
+    app.number_input(key="exercise.slo.little.0").set_value(32)
     check(app).click().run()
     assert app.success
 
@@ -130,9 +133,11 @@ def test_a_link_says_who_is_measured(open_app):
     assert app.multiselect(key="slo.policies").value == ["orca", "vllm-v0"]
 
 
-def test_a_closed_loop_has_no_rate_and_says_so(open_app):
-    app = opened(open_app, part="goodput", preset="customer-service", arr="closed_loop", v="2")
-    assert not app.exception
+@pytest.mark.parametrize("part", ["goodput", "admission"])
+def test_a_closed_loop_has_no_rate_and_says_so(open_app, part):
+    app = opened(open_app, part=part, s="arr-closed_loop~v-2")
+    assert "rate" in app.warning[0].value
+    assert not [button for button in app.main.button if button.key == "slo.start"]
 
 
 # -- the study that runs beside the page -----------------------------------------------------------

@@ -13,17 +13,18 @@ from charts import slo as charts
 from charts.slo import Curve, Level, Place, Row
 from model.errors import LabError
 from model.parameters import replace_at, with_policy
+from model.running import answers
 from model.scenario import Scenario
 from model.steady_load import Run, affordable, gpus, load_run, saturation
 from model.workers import shared
 from ui.choose import choose
 from ui.language import t
-from ui.lesson import Figure, figures
+from ui.lesson import Figure, figures, reveal
 from ui.pictures import Picture, draw
-from ui.slo.frame import limits, viewer
+from ui.slo.frame import closing, guess
 from ui.slo.words import says, time
 from ui.theme import current_theme
-from ui.units import percent, significant
+from ui.units import duration, percent, significant
 from validation import slo_lesson as lesson
 
 __all__ = ["LOADS", "RULES", "Choice", "Outcome", "admission", "measured"]
@@ -32,6 +33,7 @@ LOADS = (0.6, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 """Offered load, as a share of what the saturated engine finishes."""
 RULES = ("little", "token_cap", "vllm", "queue_cap", "deadline", "loss")
 """Those of the lab's scheduler, and vLLM V1's own."""
+_ASKED = 1.5
 _REQUESTS = 500
 _SATURATED = 1500
 _ESTIMATES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -160,12 +162,12 @@ def measured(scenario: Scenario, choice: Choice) -> Outcome:
     """Up to 500 requests at each load, on the server's workers."""
     limit, chosen = limit_of(scenario), under(scenario, choice)
     seed, n = scenario.seed, affordable(scenario, _REQUESTS)
-    waiting = [shared().submit(load_run, chosen, limit * load, seed, n) for load in LOADS]
-    runs = [future.result() for future in waiting]
-    for run in runs:
+    calls = ((load, (load_run, chosen, limit * load, seed, n)) for load in LOADS)
+    runs = dict(answers(calls, shared()))
+    for run in runs.values():
         if isinstance(run, LabError):
             raise run
-    return Outcome(limit, tuple(runs))
+    return Outcome(limit, tuple(runs[load] for load in LOADS))
 
 
 def overload_picture(outcomes: Mapping[str, Outcome], load: float) -> None:
@@ -215,6 +217,12 @@ def admission(scenario: Scenario) -> None:
         st.info(t("slo.no_limit"), icon=":material/tune:")
         return
     st.markdown(says("admission", limit=significant(limit)))
+    asks = says("ask-admission", times=f"{_ASKED:g}")
+    if not guess("admission", asks, ("most", "third", "few")):
+        return
+    kept = measured(scenario, Choice("open")).at(_ASKED)
+    share = "\u00a0".join(percent(kept.slo_attainment_share))
+    reveal(says("admission-answer", share=share, requests=kept.requests))
     rule = choose("rule", RULES, "slo.rule", t("slo.rule"))
     left, middle, right = st.columns(3, gap="medium")
     with left:
@@ -239,9 +247,9 @@ def admission(scenario: Scenario) -> None:
                    t("slo.figure.tries", n=significant(after.attempts_mean))),
             Figure(t("slo.figure.kept"), *percent(served_well(after)),
                    t("slo.figure.open", n=" ".join(percent(served_well(before))))),
-            Figure(t("measure.ttft_p99_s"), *time(after.ttft_p99_s).split("\u00a0"),
+            Figure(t("measure.ttft_p99_s"), *duration(after.ttft_p99_s),
                    t("slo.figure.open", n=time(before.ttft_p99_s))),
-            Figure(t("measure.tpot_p90_s"), *time(after.tpot_p90_s).split("\u00a0"),
+            Figure(t("measure.tpot_p90_s"), *duration(after.tpot_p90_s),
                    t("slo.figure.open", n=time(before.tpot_p90_s))),
         )
     )  # fmt: skip
@@ -251,5 +259,4 @@ def admission(scenario: Scenario) -> None:
     with words:
         st.markdown(says(f"rule-{rule.replace('_', '-')}"))
         st.markdown(says("retries") if retries else says("admission-read"))
-    limits("limits-admission")
-    viewer("admission", scenario)
+    closing("admission", scenario, "limits-admission")

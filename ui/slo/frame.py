@@ -1,15 +1,17 @@
-"""What the parts of the lesson have in common: their formulas, and where those end."""
+"""What the parts of the lesson have in common: prediction, formulas, limits, exercise."""
 
 from __future__ import annotations
 
-import streamlit as st
+from collections.abc import Sequence
 
 from model.scenario import Scenario
 from ui.choose import formula_viewer
 from ui.language import t
+from ui.lesson import limits, predict
+from ui.slo.exercises import TASKS, your_turn
 from ui.slo.words import formula_values, says, where
 
-__all__ = ["BESIDE", "FORMULAS", "limits", "viewer"]
+__all__ = ["BESIDE", "FORMULAS", "closing", "guess"]
 
 FORMULAS = {
     "tension": ("F22", "F30", "F30a", "F19"),
@@ -24,12 +26,17 @@ BESIDE = (32, 1500)
 """Decodes, and the context of each, beside which a chunk must fit (F19)."""
 
 
-def viewer(part: str, scenario: Scenario, **more: float) -> None:
-    """The formulas of a part with the scenario's numbers, and ``more`` of the part's own."""
+def guess(part: str, asks: str, answers: Sequence[str]) -> bool:
+    """The prediction of a part; False until one of the answers (codes) has been chosen."""
+    words = [(code, t(f"slo.guess.{part}.{code}")) for code in answers]
+    return predict(f"slo.{part}", asks, words) is not None
+
+
+def closing(part: str, scenario: Scenario, ends: str, **more: float) -> None:
+    """The formulas of a part with the scenario's numbers, and ``more`` of the part's own; then
+    the section ``ends`` on where they do not hold, and the exercise."""
     numbers = {**formula_values(scenario), **more}
     formula_viewer("slo", part, FORMULAS[part], numbers, where(scenario))
-
-
-def limits(section: str) -> None:
-    """Where what was said does not hold."""
-    st.markdown(f":gray[**{t('lesson.limits')}**] {says(section)}")
+    limits(says(ends))
+    if part in TASKS:
+        your_turn(part)

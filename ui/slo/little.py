@@ -7,17 +7,15 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from formulas import get
 from model.parameters import RATE, replace_at
 from model.scenario import Scenario
 from ui.engine import simulated, summary
 from ui.language import t
-from ui.lesson import Figure, figures, number_exercise
-from ui.prose import prose
-from ui.slo.frame import limits, viewer
+from ui.lesson import Figure, figures, reveal
+from ui.slo.frame import closing, guess
 from ui.slo.pictures import number_picture
-from ui.slo.words import PAGE, formula_values, rate_or_none, says, time
-from ui.units import significant
+from ui.slo.words import formula_values, rate_or_none, says, time
+from ui.units import duration, significant
 from validation import slo_lesson as lesson_of
 
 __all__ = ["little"]
@@ -27,6 +25,9 @@ def little(scenario: Scenario) -> None:
     """N(t), λ and W of a run of the scenario, at a rate to choose."""
     rate = rate_or_none(scenario)
     if rate is not None:
+        if not guess("little", says("ask-little"), ("double", "more", "less")):
+            return
+        _doubled(scenario, rate)
         factor = st.slider(
             t("slo.load"), 25, 250, 100, 25, format="%d %%", key="load", bind="query-params"
         )
@@ -39,7 +40,7 @@ def little(scenario: Scenario) -> None:
     figures(
         (
             Figure("λ", significant(here.rate_per_s), t("unit.requests_per_s")),
-            Figure("W", *time(here.stay_s).split("\u00a0"), t("slo.little.stay")),
+            Figure("W", *duration(here.stay_s), t("slo.little.stay")),
             Figure("λ·W", significant(here.product), unit, t("slo.little.product")),
             Figure(t("slo.little.number"), significant(here.number), unit, t("slo.little.mean")),
             Figure("Bmax", significant(most), unit, t("slo.little.most")),
@@ -71,10 +72,26 @@ def little(scenario: Scenario) -> None:
                 seqs=f"{scenario.policy.max_num_seqs:,}",
             )
         )
-    limits("limits-little")
-    _your_turn()
-    viewer("little", scenario, W=here.stay_s, TTFT=summary(scenario)["ttft_mean_s"],
-           TPOT=summary(scenario)["tpot_mean_s"], **{"lambda": here.rate_per_s})  # fmt: skip
+    means = summary(scenario)
+    given = {"TTFT": means["ttft_mean_s"], "TPOT": means["tpot_mean_s"], "W": here.stay_s}
+    closing("little", scenario, "limits-little", **given, **{"lambda": here.rate_per_s})
+
+
+def _doubled(scenario: Scenario, rate_per_s: float) -> None:
+    """What twice the rate really does to the number of requests."""
+    once, twice = (
+        lesson_of.little(simulated(replace_at(scenario, RATE, rate)), whole=False)
+        for rate in (rate_per_s, 2 * rate_per_s)
+    )
+    reveal(
+        says(
+            "little-answer",
+            number=significant(once.number),
+            double=significant(twice.number),
+            stay=time(once.stay_s),
+            stay_double=time(twice.stay_s),
+        )
+    )
 
 
 def _most_requests(scenario: Scenario, numbers: Mapping[str, float]) -> float:
@@ -83,31 +100,3 @@ def _most_requests(scenario: Scenario, numbers: Mapping[str, float]) -> float:
         return math.nan
     each = math.floor(numbers["M_kv"] / (numbers["kappa"] * numbers["ctx"]))
     return float(each * scenario.n_engines)
-
-
-EXERCISES = ((5, 400, 30, 200), (8, 500, 25, 300), (10, 1000, 40, 100), (4, 500, 50, 150))
-
-
-def _your_turn() -> None:
-    variant = st.session_state.setdefault("slo.variant", 0) % len(EXERCISES)
-    rate, ttft_ms, tpot_ms, output = EXERCISES[variant]
-    stay_s = (ttft_ms + tpot_ms * output) / 1000
-    answer = round(get("F29").evaluate({"lambda": rate, "W": stay_s}))
-    st.subheader(prose(PAGE, "exercise").title, anchor=False)
-    st.markdown(says("exercise", rate=rate, ttft=ttft_ms, tpot=tpot_ms, output=output))
-    number_exercise(
-        f"slo.{variant}",
-        answer,
-        (
-            (round(rate * ttft_ms / 1000), says("hint-first")),
-            (round(rate * tpot_ms * output / 1000), says("hint-rest")),
-            (round(stay_s), says("hint-stay")),
-            (round(stay_s / rate), says("hint-over")),
-        ),
-        says("solved", rate=rate, stay=significant(stay_s), answer=answer),
-    )
-
-    def other_numbers() -> None:
-        st.session_state["slo.variant"] += 1
-
-    st.button(t("lesson.again"), icon=":material/casino:", on_click=other_numbers)

@@ -14,7 +14,7 @@ from ui.lesson import Figure, figures
 from ui.pages import file_of
 from ui.prose import prose
 from ui.slo import knobs
-from ui.slo.frame import BESIDE, limits, viewer
+from ui.slo.frame import BESIDE, closing
 from ui.slo.words import PAGE, says, time
 from ui.units import percent
 from validation import slo_lesson as lesson_of
@@ -57,8 +57,8 @@ def morning_peak(_panel: Scenario) -> None:
     _hints(chosen)
     st.subheader(prose(PAGE, "missing").title, anchor=False)
     st.markdown(says("missing"))
-    limits("limits-peak")
-    viewer("exercise", chosen, F_dec=lesson_of.decode_work(chosen, *BESIDE))
+    work = lesson_of.decode_work(chosen, *BESIDE)
+    closing("exercise", chosen, "limits-peak", F_dec=work)
     st.markdown(says("next"))
     st.page_link(file_of("simulator"), label=t("page.simulator"), icon=":material/arrow_forward:")
 

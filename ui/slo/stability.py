@@ -12,7 +12,7 @@ from model.scenario import Scenario
 from ui.language import t
 from ui.lesson import Figure, figures, predict
 from ui.prose import prose
-from ui.slo.frame import limits, viewer
+from ui.slo.frame import closing
 from ui.slo.pictures import allowed_picture, waits_picture
 from ui.slo.words import PAGE, formula_values, says, time
 from ui.units import significant
@@ -61,8 +61,8 @@ def stability(scenario: Scenario) -> None:
     )
     st.markdown(_waits_table(runs))
     share = _colocated(scenario)
-    limits("limits-stability")
-    viewer("stability", scenario, x_ttft=x, rho=lesson_of.LOADS[0], rho_max=share)
+    numbers = {"x_ttft": x, "rho": lesson_of.LOADS[0], "rho_max": share}
+    closing("stability", scenario, "limits-stability", **numbers)
 
 
 def _waits_table(runs: Sequence[lesson_of.Waits]) -> str:

@@ -7,10 +7,10 @@ import streamlit as st
 from model import catalogue
 from model.scenario import Scenario
 from ui.language import t
-from ui.lesson import predict, reveal
+from ui.lesson import reveal
 from ui.prose import prose
 from ui.scenario import choose_preset
-from ui.slo.frame import BESIDE, limits, viewer
+from ui.slo.frame import BESIDE, closing, guess
 from ui.slo.pictures import BUDGETS, over_budgets, stall_picture, tension_picture
 from ui.slo.words import PAGE, engine_name, says, time
 from validation import slo_lesson as lesson_of
@@ -21,9 +21,8 @@ __all__ = ["tension"]
 def tension(scenario: Scenario) -> None:
     """Predict, see both curves, then the stall."""
     low, high = BUDGETS[0], BUDGETS[-1]
-    guesses = ("both", "trade", "reverse", "neither")
     asks = says("ask", engine=engine_name(scenario), low=low, high=f"{high:,}")
-    if predict("slo", asks, [(name, t(f"slo.guess.{name}")) for name in guesses]) is None:
+    if not guess("tension", asks, ("both", "trade", "reverse", "neither")):
         return
     found = over_budgets(scenario)
     first, last, slo = found[0], found[-1], scenario.slo
@@ -59,8 +58,8 @@ def tension(scenario: Scenario) -> None:
     with picture:
         tension_picture(scenario)
     stalled = stall(scenario)
-    limits("limits-tension")
-    viewer("tension", scenario, **stalled, F_dec=lesson_of.decode_work(scenario, *BESIDE))
+    work = lesson_of.decode_work(scenario, *BESIDE)
+    closing("tension", scenario, "limits-tension", **stalled, F_dec=work)
 
 
 def stall(scenario: Scenario) -> dict[str, float]:
