@@ -8,8 +8,8 @@ are joined, so both ways give the same bits.
 
 from __future__ import annotations
 
-from array import array
-
+from model.circles import Circles
+from model.engine_record import EngineRecord
 from model.errors import LabError
 from model.events import EVENT, REASON
 from model.iteration_time import IterationCost
@@ -24,32 +24,10 @@ from model.stretch import (
 )
 
 TOLERANCE_S = 1e-9  # two times closer than this are the same moment
-MANY_EVICTIONS = 20  # without progress, for every piece of work: a circle
 MOST_ITERATIONS = 2_000_000  # of a run: what memory and patience hold
 CHUNK_ITERATIONS = 256  # most iterations of equal prefill chunks joined at once
 
 FINISH, FIRST_TOKEN, CANCEL = EVENT["finish"], EVENT["first_token"], EVENT["cancel"]
-
-CONSTANT_FIELDS = (  # the same in every iteration of a stretch
-    "decode_requests",
-    "prefill_requests",
-    "prefill_tokens",
-    "recompute_tokens",
-    "padding_tokens",
-    "waiting",
-    "running",
-    "swapped",
-    "swapped_blocks",
-)
-STRETCH_FIELDS = (
-    "iterations",
-    *CONSTANT_FIELDS,
-    "attention_pairs",
-    "attention_pairs_step",
-    "kv_tokens_read",
-    "kv_tokens_read_step",
-    "ticks",  # 1 if the decodes advanced
-)
 
 
 class Engine:
@@ -69,17 +47,10 @@ class Engine:
         self.decisions = 0
         self.iteration_time_calls = 0
         self.stuck = False  # somebody waits, nobody can run, and only an outside event can help
-        self.most_iterations = MOST_ITERATIONS // engines
+        self._most_iterations = MOST_ITERATIONS // engines
         self._decision_stands_until_s = 0.0
-        self._evictions = 0  # since the last progress
-        self._progress = (0, 0)
-        self.stretches = array("q")
-        self.stretch_start_s = array("d")
-        self.end_s = array("d")
-        self.blocks_used = array("q")
-        self.chunks = array("q")  # iteration, iterations, request, tokens each, first token
-        self.first_tokens = array("q")  # emissions at the end of a prefill: iteration, request
-        self.moved = array("q")  # iteration, kind (event code), request, number
+        self.record = EngineRecord()
+        self._circles = Circles(state)
         self._finished_rows: list[int] = []  # of a static batch that keeps computing them
         self._finished_rows_context = 0
 
@@ -122,7 +93,7 @@ class Engine:
         self._close_batch()
         state.status[request] = CANCELLED
         state.log.add(state.clock_s, CANCEL, state.iteration, request)
-        self.moved.extend((state.iteration, CANCEL, request, 0))
+        self.record.move(state.iteration, CANCEL, request)
         state.ended.append((time_s, request))
 
     def _forget(self, request: int) -> None:
@@ -180,7 +151,7 @@ class Engine:
             else:
                 self._give_up_on_next()
             victims = decision.preempted or decision.swapped_out
-            if victims and self._goes_round_in_circles(len(victims)):
+            if victims and self._circles.close(len(victims)):
                 self._give_up(victims[-1], "livelock")
             if stop_at_end and (state.ended or (state.outbox and state.outbox.ended)):
                 return
@@ -199,31 +170,6 @@ class Engine:
         """Refuse a request for good that has been in the system."""
         self._forget(request)
         self.state.reject(request, REASON[reason])
-
-    def _goes_round_in_circles(self, evictions: int) -> bool:
-        """Do requests keep evicting each other although none of them gets any further?
-
-        Some real engines try for ever then. Progress is a new token, output or prompt. Without it
-        the head of the running list has at most its known tokens to compute again; more evictions
-        than a few for every piece of that are a circle.
-        """
-        state = self.state
-        self._evictions += evictions
-        progress = (state.progress, state.tick)
-        if progress != self._progress:
-            self._progress, self._evictions = progress, 0
-            return False
-        if self._evictions < MANY_EVICTIONS:
-            return False
-        present = [*state.running, *state.waiting, *state.swapped]
-        budget = state.policy.tokens_per_iteration
-        pieces = sum(state.blocks_for(state.known_tokens(r)) for r in present)
-        if budget is not None:
-            pieces = sum(1 + state.known_tokens(r) // budget for r in present)
-        if self._evictions < MANY_EVICTIONS * pieces:
-            return False
-        self._evictions = 0
-        return True
 
     # -- one decision --------------------------------------------------------------------------
 
@@ -282,10 +228,10 @@ class Engine:
         ends = end_times(self.cost, work, state.clock_s, len(blocks), limit_s, state.policy)
         joined = len(ends)
 
-        self.stretch_start_s.append(state.clock_s)
-        self.end_s.extend(ends)
-        self.blocks_used.extend(blocks[:joined] if joined < len(blocks) else blocks)
-        self.stretches.extend(
+        self.record.add_stretch(
+            state.clock_s,
+            ends,
+            blocks[:joined] if joined < len(blocks) else blocks,
             (
                 joined,
                 decoding,
@@ -302,10 +248,11 @@ class Engine:
                 reads,
                 reads_step,
                 1 if decoding else 0,
-            )
+            ),
         )
         if decision.changes_queues:
-            self._write_moves(decision)
+            self.record.add_moves(state.iteration, decision)
+        state.clock_s = ends[-1]
         self._account(decision, joined, decoding, blocks[joined - 1] - blocks[0])
 
     def _joinable(self, decision: Decision) -> int:
@@ -320,18 +267,6 @@ class Engine:
                 joined = min(joined, max(1, left // size), CHUNK_ITERATIONS)
         return joined
 
-    def _write_moves(self, decision: Decision) -> None:
-        moved, iteration = self.moved, self.state.iteration
-        for kind, requests in (
-            ("preempt", decision.preempted),
-            ("swap_out", decision.swapped_out),
-            ("swap_in", decision.swapped_in),
-        ):
-            for request in requests:
-                moved.extend((iteration, EVENT[kind], request, 0))
-        for request, cached in decision.cached:
-            moved.extend((iteration, EVENT["admit"], request, cached))
-
     # -- after the iterations ------------------------------------------------------------------
 
     def _account(self, decision: Decision, joined: int, decoding: int, grown: int) -> None:
@@ -339,9 +274,8 @@ class Engine:
         state = self.state
         first = state.iteration
         state.iteration += joined
-        if state.iteration > self.most_iterations:
+        if state.iteration > self._most_iterations:
             raise LabError("too_many_iterations", limit=MOST_ITERATIONS)
-        state.clock_s = self.end_s[-1]
         if decoding:
             state.tick += joined
             state.context_sum += state.decoding * joined
@@ -351,7 +285,7 @@ class Engine:
         finished: list[int] = []
         for request, size in decision.chunks:
             start = state.computed[request]
-            self.chunks.extend((first, joined, request, size, start))
+            self.record.chunks.extend((first, joined, request, size, start))
             again = state.high_water[request] - start
             if again > 0:
                 state.recomputed_tokens[request] += min(again, size * joined)
@@ -389,7 +323,7 @@ class Engine:
         state.known[request] += 1
         state.progress += 1
         iteration = state.iteration - 1
-        self.first_tokens.extend((iteration, request))
+        self.record.first_tokens.extend((iteration, request))
         if state.known[request] == state.prompt[request] + 1:
             state.log.add(state.clock_s, FIRST_TOKEN, iteration, request)
         if state.known[request] == state.last_token[request]:

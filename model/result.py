@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.engine import CONSTANT_FIELDS, STRETCH_FIELDS, Engine
+from model.engine import Engine
+from model.engine_record import (
+    CHUNK_FIELDS,
+    CONSTANT_FIELDS,
+    FIRST_TOKEN_FIELDS,
+    MOVE_FIELDS,
+    STRETCH_FIELDS,
+)
 from model.events import EVENT, EVENTS, REASONS
 from model.iteration_time import IterationCost
 from model.requests import Requests
@@ -170,7 +177,7 @@ def collect(
         stats={
             "decisions": sum(e.decisions for e in engines),
             "iteration_time_calls": sum(e.iteration_time_calls for e in engines),
-            "stretches": sum(len(e.stretch_start_s) for e in engines),
+            "stretches": sum(len(e.record.stretch_start_s) for e in engines),
             "events": len(tables["events"]["event"]),
         },
         **tables,
@@ -178,16 +185,17 @@ def collect(
 
 
 def _engine_columns(engine: Engine) -> dict:
-    stretches = _table(engine.stretches, STRETCH_FIELDS)
+    record = engine.record
+    stretches = _table(record.stretches, STRETCH_FIELDS)
     length = stretches["iterations"]
     total = int(length.sum())
     stretch = np.repeat(np.arange(len(length)), length)
     first = np.cumsum(length) - length
     inside = np.arange(total) - first[stretch]
-    end_s = np.array(engine.end_s)
+    end_s = np.array(record.end_s)
     start_s = np.empty(total)
     start_s[1:] = engine.state.policy.start_not_before(end_s[:-1])
-    start_s[first] = np.array(engine.stretch_start_s)
+    start_s[first] = np.array(record.stretch_start_s)
 
     def column(name: str) -> np.ndarray:
         return stretches[name][stretch]
@@ -205,7 +213,7 @@ def _engine_columns(engine: Engine) -> dict:
         iterations[name]
         for name in ("decode_requests", "prefill_tokens", "recompute_tokens", "padding_tokens")
     )
-    iterations["blocks_used"] = np.array(engine.blocks_used)
+    iterations["blocks_used"] = np.array(record.blocks_used)
     for name in ("attention_pairs", "kv_tokens_read"):
         iterations[name] = column(name) + column(name + "_step") * inside
     events = engine.state.log.columns()
@@ -213,10 +221,10 @@ def _engine_columns(engine: Engine) -> dict:
     return {
         "iterations": iterations,
         "events": events,
-        "chunks": _table(engine.chunks, ("row", "iterations", "request", "tokens", "first_token")),
+        "chunks": _table(record.chunks, CHUNK_FIELDS),
         "decodes": _table(engine.state.decode_segments, ("request", "first_tick", "end_tick")),
-        "prefill_ends": _table(engine.first_tokens, ("row", "request")),
-        "moves": _table(engine.moved, ("row", "event", "request", "tokens")),
+        "prefill_ends": _table(record.first_tokens, FIRST_TOKEN_FIELDS),
+        "moves": _table(record.moves, MOVE_FIELDS),
         "tick_rows": np.flatnonzero(column("ticks")),
     }
 
