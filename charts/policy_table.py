@@ -19,6 +19,7 @@ from model.metrics import METRICS
 __all__ = ["MARKS", "Head", "Row", "marks", "table"]
 
 MARKS = {"best": "▲", "worst": "▽"}
+_BAR_PX = 60  # of the page's own bar, below which the heads stay in sight
 
 Translator = Callable[..., str]
 
@@ -111,7 +112,8 @@ def _style(theme: str) -> str:
 .il-policies th, .il-policies td {{ padding: 3px 8px; text-align: right; vertical-align: bottom;
   overflow-wrap: anywhere; border-bottom: 1px solid {color["track"]} }}
 .il-policies th:first-child {{ text-align: left; font-weight: 400; width: 12.5rem }}
-.il-policies thead th {{ font-weight: 650; border-bottom: 2px solid {color["free"]} }}
+.il-policies thead th {{ font-weight: 650; border-bottom: 2px solid {color["free"]};
+  position: sticky; top: {_BAR_PX}px; background: {color["ground"]} }}
 .il-policies small, .il-policies em {{ display: block; font-size: 12px; font-weight: 400;
   font-style: normal; color: {color["muted"]} }}
 .il-policies em {{ color: {color["ink"]}; border: 1px solid {color["muted"]}; border-radius: 8px;

@@ -22,6 +22,7 @@ from ui.scenario import choose_preset, preset_name
 __all__ = ["Suggestion", "asked", "suggest", "suggestions", "words"]
 
 _TABLE = Path(__file__).with_name("suggestions.json")
+_TAKEN = "pol.try.taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,15 @@ def asked(ids: Sequence[str]) -> Suggestion | None:
 def suggest() -> None:
     """A list of the questions that opens over the page; a click on one compares at once."""
 
+    taken = st.session_state.setdefault(_TAKEN, 0)
+
     def take(one: Suggestion) -> None:
         choose_preset(one.preset)
         take_part(one.policies, one.pair)
+        st.session_state[_TAKEN] += 1
 
-    with st.popover(t("pol.try"), icon=":material/lightbulb:", key="pol.try"):
+    # A new key closes the list after a click.
+    with st.popover(t("pol.try"), icon=":material/lightbulb:", key=f"pol.try.{taken}"):
         for one in suggestions():
             if st.button(
                 words(one).title,
