@@ -277,8 +277,7 @@ class Engine:
         if state.iteration > self._most_iterations:
             raise LabError("too_many_iterations", limit=MOST_ITERATIONS)
         if decoding:
-            state.tick += joined
-            state.context_sum += state.decoding * joined
+            state.advance(joined)
             self._finished_rows_context += len(self._finished_rows) * (joined - 1)
             for request in decision.skipped:
                 state.skip_decode(request)
@@ -307,10 +306,7 @@ class Engine:
         if grown:
             state.take(grown)
         if decoding:
-            while (tick := state.next_finish_tick()) is not None and tick == state.tick:
-                request = state._finish_at[0][1]
-                state.stop_decoding(request)
-                finished.append(request)
+            finished += state.stop_finished()
         if finished:
             self._finish(finished)
         if state.policy.on_ticks:

@@ -222,7 +222,7 @@ def _engine_columns(engine: Engine) -> dict:
         "iterations": iterations,
         "events": events,
         "chunks": _table(record.chunks, CHUNK_FIELDS),
-        "decodes": _table(engine.state.decode_segments, ("request", "first_tick", "end_tick")),
+        "decodes": _table(engine.state.segments, ("request", "first_tick", "end_tick")),
         "prefill_ends": _table(record.first_tokens, FIRST_TOKEN_FIELDS),
         "moves": _table(record.moves, MOVE_FIELDS),
         "tick_rows": np.flatnonzero(column("ticks")),

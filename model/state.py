@@ -1,22 +1,14 @@
 """The state of one serving engine: its queues, its KV blocks, and who has computed how much.
 
-Requests that decode all advance together, one token an iteration, so they are kept as a sum and a
-histogram instead of one by one. `tick` counts the iterations in which the decodes ran; a decoding
-request's context is `offset + tick`, it needs a new block when that is a multiple of the block
-size, and it finishes at a tick known from the start. A decision therefore costs what changes, not
-what runs.
-
-Tokens are whole numbers; "computed" are tokens whose KV is stored, "known" are prompt plus outputs.
-While a request decodes, known = computed + 1: the newest token's KV is written by the iteration
-that consumes it.
+Requests that decode are a sum and a histogram (:mod:`model.decodes`), the others are kept one by
+one. A decision therefore costs what changes, not what runs.
 """
 
 from __future__ import annotations
 
-import heapq
-from array import array
 from typing import TYPE_CHECKING
 
+from model.decodes import Decodes
 from model.errors import LabError
 from model.events import EVENT, EventLog
 from model.iteration_time import IterationCost
@@ -32,7 +24,7 @@ UNFINISHED, FINISHED, REJECTED, CANCELLED = range(4)
 STATUS = ("unfinished", "finished", "rejected", "cancelled")
 
 
-class EngineState:
+class EngineState(Decodes):
     """Everything a scheduler may look at, and the few moves it may make."""
 
     def __init__(
@@ -48,17 +40,14 @@ class EngineState:
         prefill_token_cap: int | None,
         seed: int = 0,
     ) -> None:
+        super().__init__(requests, block_size, policy)
         n = len(requests)
-        self.policy = policy
         self.engine_id = engine_id
         self.kv_blocks = kv_blocks
-        self.block_size = block_size
         self.cpu_blocks = cpu_blocks
         self.max_model_len = max_model_len
         self.prefill_token_cap = prefill_token_cap or (1 << 60)
 
-        self.prompt = requests.prompt_tokens.tolist()
-        self.last_token = (requests.prompt_tokens + requests.output_tokens).tolist()
         self.priority = requests.priority.tolist()
         self.arrival_s = requests.arrival_s.tolist()  # the kernel fills in a closed loop's
         self.request_id = requests.request_id
@@ -67,7 +56,6 @@ class EngineState:
 
         self.clock_s = 0.0
         self.iteration = 0
-        self.tick = 0
         self.free = kv_blocks
         self.cpu_free = cpu_blocks
         self.waiting = policy.new_queue(policy.rank_of(self))
@@ -75,17 +63,6 @@ class EngineState:
         self.prefilling: dict[int, None] = {}  # those of running that have prompt left, same order
         self.swapped: dict[int, None] = {}  # in swap-out order
 
-        self.decoding = 0  # requests that decode
-        self.context_sum = 0  # their computed tokens
-        self._phase = [0] * block_size  # how many of them have offset % block_size == i
-
-        self.known = list(self.prompt)
-        self.computed = [0] * n  # of requests that do not decode
-        self.held = [0] * n  # KV blocks of requests that do not decode, or that reserve
-        self.offset: list[int | None] = [None] * n  # not None: the request decodes
-        self._segment_start = [0] * n
-        self._finish_at: list[tuple[int, int]] = []  # heap of (tick, request), entries may be stale
-        self.high_water = [0] * n  # most tokens ever computed: below it, work is repeated
         self.progress = 0  # prompt tokens and prefill outputs gained; decodes are counted by tick
         self.status = [UNFINISHED] * n
         self.reason = [0] * n
@@ -97,7 +74,6 @@ class EngineState:
         self.swapped_block_count = [0] * n
 
         self.log = EventLog()
-        self.decode_segments = array("q")  # request, first tick, tick after the last
         self.ended: list[tuple[float, int]] = []  # (time, request) since the kernel last looked
         self.inbox: Inbox | None = None  # of an engine that only decodes
         self.outbox: Outbox | None = None  # of one that only prefills
@@ -115,44 +91,6 @@ class EngineState:
     def blocks_for(self, tokens: int) -> int:
         """KV blocks that hold `tokens` tokens."""
         return -(-tokens // self.block_size)
-
-    def decode_demand(self) -> int:
-        """Blocks the decodes ask for in this tick."""
-        return self._phase[-self.tick % self.block_size]
-
-    def demand_cycle(self) -> list[int]:
-        """:meth:`decode_demand` for the next `block_size` ticks."""
-        phase = self._phase
-        start = -self.tick % self.block_size
-        return phase[start::-1] + phase[:start:-1]
-
-    def context(self, request: int) -> int:
-        """Tokens of a request whose KV is stored."""
-        offset = self.offset[request]
-        return self.computed[request] if offset is None else offset + self.tick
-
-    def known_tokens(self, request: int) -> int:
-        """Prompt and outputs so far."""
-        offset = self.offset[request]
-        return self.known[request] if offset is None else offset + self.tick + 1
-
-    def blocks_held(self, request: int) -> int:
-        """KV blocks of a request."""
-        offset = self.offset[request]
-        if offset is None or self.policy.reserves:
-            return self.held[request]
-        return -(-(offset + self.tick) // self.block_size)
-
-    def next_finish_tick(self) -> int | None:
-        """The tick at which the first decoding request emits its last token."""
-        heap = self._finish_at
-        while heap:
-            tick, request = heap[0]
-            offset = self.offset[request]
-            if offset is not None and offset + tick + 1 == self.last_token[request]:
-                return tick
-            heapq.heappop(heap)
-        return None
 
     def prefills_are_last(self) -> bool:
         """True if no decode stands behind a request with prompt left in the running list."""
@@ -196,47 +134,6 @@ class EngineState:
         self.held[request] = 0
 
     # -- moves ---------------------------------------------------------------------------------
-
-    def start_decoding(self, request: int) -> None:
-        """From the next iteration on the request gets one token a tick."""
-        offset = self.computed[request] - self.tick
-        self.offset[request] = offset
-        self.decoding += 1
-        self.context_sum += self.computed[request]
-        if not self.policy.reserves:
-            self._phase[offset % self.block_size] += 1
-        self._segment_start[request] = self.tick
-        heapq.heappush(self._finish_at, (self.last_token[request] - 1 - offset, request))
-
-    def stop_decoding(self, request: int) -> None:
-        """Take a request out of the sums; its context and blocks are then listed one by one."""
-        offset = self.offset[request]
-        context = offset + self.tick
-        if not self.policy.reserves:
-            self.held[request] = -(-context // self.block_size)
-            self._phase[offset % self.block_size] -= 1
-        self.decoding -= 1
-        self.context_sum -= context
-        self.computed[request] = context
-        self.known[request] = context + 1
-        self.offset[request] = None
-        if context > self.high_water[request]:
-            self.high_water[request] = context
-        if self.tick > self._segment_start[request]:
-            self.decode_segments.extend((request, self._segment_start[request], self.tick))
-
-    def skip_decode(self, request: int) -> None:
-        """After a tick in which the request was left out: it stays where it was."""
-        offset = self.offset[request]
-        if self.tick - 1 > self._segment_start[request]:
-            self.decode_segments.extend((request, self._segment_start[request], self.tick - 1))
-        self._segment_start[request] = self.tick
-        self.offset[request] = offset - 1
-        self.context_sum -= 1
-        if not self.policy.reserves:
-            self._phase[offset % self.block_size] -= 1
-            self._phase[(offset - 1) % self.block_size] += 1
-        heapq.heappush(self._finish_at, (self.last_token[request] - offset, request))
 
     def admit(
         self, request: int, tokens: int, *, blocks: int, tokens_free: int = -1, cached: int = 0

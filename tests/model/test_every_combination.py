@@ -30,7 +30,7 @@ CLUSTERS = {
     "distserve": (3, Cluster(prefill_engines=2, link_bytes_per_s=1e9, link_latency_s=0.01)),
     "splitwise": (3, Cluster(prefill_engines=1, dispatch="splitwise")),
 }
-OFTEN = 60  # decisions of each engine for a request, and again for each of its preemptions
+OFTEN = 8  # decisions of each engine for a request, and again for each of its preemptions
 
 
 def with_memory(**values) -> Callable[[Scenario], Scenario]:
