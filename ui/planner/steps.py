@@ -177,14 +177,9 @@ def result(asked: Asked, plan: Plan) -> None:
         row.markdown(f":material/check: {t('plan.adopted')}")
         row.page_link(file_of("simulator"), label=t("plan.look"), icon=":material/play_circle:")
         return
-    row.button(
-        t("plan.adopt"),
-        key="plan.adopt",
-        type="primary",
-        icon=":material/input:",
-        on_click=_adopt,
-        args=(adopted,),
-    )
+    if row.button(t("plan.adopt"), key="plan.adopt", type="primary", icon=":material/input:"):
+        _adopt(adopted)
+        st.rerun(scope="app")  # the panel stands outside of the lesson's fragment
     row.caption(t("plan.adopt.about", n=f"{requests:,}"))
 
 
