@@ -12,7 +12,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.numbers import significant
-from charts.palette import SERIES
 from charts.sheet import LINE_PX, Sheet
 
 __all__ = ["Points", "beside", "description"]
@@ -77,11 +76,7 @@ def beside(
             words["x"], showgrid=False, fixedrange=True, **_ticks(simulated, log_x),
             **sheet.cursor(words["x"]), range=_range(low, high, log_x),
         ),
-        "yaxis": sheet.axis(
-            title={"text": words["y"], "font": {"size": 13}, "standoff": 6},
-            fixedrange=True,
-            **_scale(line[1], simulated),
-        ),
+        "yaxis": sheet.side_axis(words["y"], fixedrange=True, **_scale(line[1], simulated)),
     }  # fmt: skip
     sheet.note(
         f"{at:,.4g}", place, 1, xref="x", yref="y domain", yanchor="top", xanchor="left",
@@ -92,7 +87,7 @@ def beside(
 
 def _mark(sheet: Sheet, points: Points) -> None:
     color, symbol, size = _LOOKS[points.kind]
-    tint = SERIES[sheet.theme][color] if isinstance(color, int) else sheet.color[color]
+    tint = sheet.hue(color)
     sheet.traces.append(
         {
             "type": "scatter",

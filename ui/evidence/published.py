@@ -73,7 +73,7 @@ def _overview() -> str:
 
 def _line(name: str, one: Finding | None) -> tuple[str, ...]:
     if one is None:
-        return name, _title(name), "", ""
+        return name, _title(name), "", f":gray[{t('pub.not_yet')}]"
     agreeing = t("pub.count", n=one.agreeing, m=len(one.compared))
     return name, _title(name), t(f"pub.kind.{one.kind}"), agreeing
 
