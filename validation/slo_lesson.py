@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 import formulas
+from model.cluster import Cluster
 from model.metrics import itl_counts, measuring_window, ttft_s
 from model.metrics.latency import Window, whole_run
 from model.metrics.usage import time_mean
@@ -59,20 +60,22 @@ STALL_PROMPTS = (512, 1024, 2048, 4000)
 
 
 def engine_only(scenario: Scenario, context: int, **changes) -> Scenario:
-    """One engine of the scenario, for requests of so many tokens."""
+    """One engine of the scenario that does both phases, for requests of so many tokens."""
     memory = replace(scenario.memory, max_model_len=context)
-    return replace(scenario, n_engines=1, memory=memory, seed=0, **changes)
+    return replace(scenario, n_engines=1, cluster=Cluster(), memory=memory, seed=0, **changes)
 
 
 # -- symbols ---------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=128)
 def mean_lengths(scenario: Scenario) -> tuple[float, float]:
     """Mean prompt and output of the scenario's own requests, weighted by how many there are."""
     requests = scenario.requests()
     return float(requests.prompt_tokens.mean()), float(requests.output_tokens.mean())
 
 
+@lru_cache(maxsize=128)
 def mean_context(scenario: Scenario) -> float:
     """Mean context of a request that decodes, over time: long answers are there for longer.
 

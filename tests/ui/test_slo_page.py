@@ -140,6 +140,25 @@ def test_a_closed_loop_has_no_rate_and_says_so(open_app, part):
     assert not [button for button in app.main.button if button.key == "slo.start"]
 
 
+@pytest.mark.parametrize("part", ["tension", "stability", "admission"])
+def test_pools_of_engines_leave_single_mechanisms_as_they_are(open_app, part):
+    app = opened(open_app, part=part, preset="customer-service", x="engines-4~prefillers-2", v="2")
+    assert not app.warning
+
+
+def test_bounds_that_nobody_misses_are_not_said_to_be_broken(open_app):
+    tight = opened(open_app, part="admission")
+    loose = opened(open_app, part="admission", x="ttft-1000000~tpot-1000000", v="2")
+    said = [" ".join(one.value for one in app.main.markdown) for app in (tight, loose)]
+    assert ["late already" in words for words in said] == [True, False]
+
+
+def test_a_stall_that_does_not_fit_leaves_the_rest_of_its_part(open_app):
+    app = opened(open_app, part="tension", x="kvblocks-40~ctx-600", v="2")
+    assert any("KV" in warning.value for warning in app.warning)
+    assert app.number_input(key="exercise.slo.tension.0")
+
+
 # -- the study that runs beside the page -----------------------------------------------------------
 
 

@@ -45,9 +45,8 @@ def over_budgets(scenario: Scenario) -> Sequence[Mapping[str, float]]:
     return [summary(replace_at(base, "policy.max_num_batched_tokens", n)) for n in BUDGETS]
 
 
-def tension_picture(scenario: Scenario) -> None:
-    """TTFT and TPOT over the token budget, with their bounds."""
-    found = over_budgets(scenario)
+def tension_picture(scenario: Scenario, found: Sequence[Mapping[str, float]]) -> None:
+    """TTFT and TPOT over the token budget, with their bounds; ``found`` is of over_budgets."""
     key = key_of(scenario), current_language(), current_theme()
     draw(Picture(_tension(*key, found), _tension_alt(found)), "slo.tension")
 

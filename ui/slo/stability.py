@@ -14,7 +14,7 @@ from ui.lesson import Figure, figures, predict
 from ui.prose import prose
 from ui.slo.frame import closing
 from ui.slo.pictures import allowed_picture, waits_picture
-from ui.slo.words import PAGE, formula_values, says, time
+from ui.slo.words import PAGE, formula_values, mean_prompt, says, time
 from ui.units import significant
 from validation import slo_lesson as lesson_of
 
@@ -23,8 +23,7 @@ __all__ = ["stability"]
 
 def stability(scenario: Scenario) -> None:
     """Predict, see waits at three loads, the loads that a bound allows, and the scenario's own."""
-    prompt, _ = lesson_of.mean_lengths(scenario)
-    tokens = max(round(prompt), 1)
+    tokens = max(round(mean_prompt(scenario)), 1)
     asks = says("ask-stability", x=2)
     guesses = ("0.9", "0.67", "0.4", "0.14")
     if predict("slo.stability", asks, [(name, name) for name in guesses]) is None:

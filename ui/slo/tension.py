@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from model import catalogue
+from model.errors import LabError
 from model.scenario import Scenario
-from ui.language import t
+from ui.language import error_markdown, t
 from ui.lesson import reveal
 from ui.prose import prose
 from ui.scenario import choose_preset
@@ -56,8 +57,12 @@ def tension(scenario: Scenario) -> None:
                 args=("conversation",),
             )
     with picture:
-        tension_picture(scenario)
-    stalled = stall(scenario)
+        tension_picture(scenario, found)
+    stalled = {}
+    try:
+        stalled = stall(scenario)
+    except LabError as error:
+        st.warning(error_markdown(error), icon=":material/tune:")
     work = lesson_of.decode_work(scenario, *BESIDE)
     closing("tension", scenario, "limits-tension", **stalled, F_dec=work)
 

@@ -10,11 +10,22 @@ from model.parameters import RATE, value_at
 from model.scenario import Scenario
 from model.steady_load import gpus, rate_of
 from ui.language import t
+from ui.panel.uploads import requests_of
 from ui.prose import prose
 from ui.units import duration, setting
 from validation import slo_lesson as lesson
 
-__all__ = ["PAGE", "engine_name", "formula_values", "rate_or_none", "says", "time", "where"]
+__all__ = [
+    "PAGE",
+    "bound",
+    "engine_name",
+    "formula_values",
+    "mean_prompt",
+    "rate_or_none",
+    "says",
+    "time",
+    "where",
+]
 
 PAGE = "slo"
 
@@ -40,6 +51,14 @@ def engine_name(scenario: Scenario) -> str:
         return t("slo.engine.none")
     device, gpus = catalogue.device(scenario.hardware).name, scenario.tensor_parallel
     return f"{catalogue.model(scenario.model).name} · {f'{gpus} × ' if gpus > 1 else ''}{device}"
+
+
+def mean_prompt(scenario: Scenario) -> float:
+    """Mean prompt in tokens, of a file's requests where the scenario has one."""
+    file = requests_of(scenario.workload)
+    if file is None or file.requests is None:
+        return lesson.mean_lengths(scenario)[0]
+    return float(file.requests.prompt_tokens.mean())
 
 
 def rate_or_none(scenario: Scenario) -> float | None:
