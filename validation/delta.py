@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import numpy as np
-
-from model.iteration_time import Textbook
-from model.metrics import output_throughput_per_s
-from model.metrics.latency import Window
-from model.requests import Requests
-from model.scenario import Memory, Scenario, TraceReference
-from model.schedulers import POLICIES, Scheduler
-from model.simulator import simulate
+from model.schedulers import POLICIES
 from validation import throughput
 from validation.comparison import Comparison
 from validation.throughput import Case
@@ -68,34 +60,11 @@ def _slower(case: Case) -> Case:
     return replace(case, engine=replace(case.engine, clock=clock))
 
 
-def _textbook(case: Case, policy: Scheduler, accounting: str) -> float:
-    """Output tokens per second of two full batches under the textbook clock."""
-    n, context = 2 * policy.max_num_seqs, case.prompt_tokens + case.output_tokens
-    requests = Requests.from_columns(
-        arrival_s=np.zeros(n),
-        prompt_tokens=np.full(n, case.prompt_tokens),
-        output_tokens=np.full(n, case.output_tokens),
-    )
-    scenario = Scenario(
-        TraceReference("delta", "0" * 64, n),
-        policy,
-        clock=Textbook(throughput.values(case)["T_s"], accounting),
-        model=None,
-        hardware=None,
-        memory=Memory(
-            kv_blocks=policy.max_num_seqs * (context // 16 + 2),
-            block_size=16,
-            max_model_len=context,
-        ),
-    )
-    run = simulate(scenario, requests)
-    return output_throughput_per_s(run, Window(0.0, float(run.iterations["end_s"][-1]), True))
-
-
 def _f12(batch: float, broken: str) -> float:
     case = _static(batch)
     if broken == "whole_prompt":
-        return _textbook(case, POLICIES["static"](max_num_seqs=case.static_batch), "free")
+        policy = POLICIES["static"](max_num_seqs=case.static_batch)
+        return throughput.textbook_throughput(case, policy, "free")
     return _simulated(case, "F12")
 
 
@@ -106,7 +75,7 @@ def _f13(batch: float, broken: str) -> float:
             max_num_seqs=case.dynamic_batch,
             max_num_batched_tokens=case.dynamic_batch * case.prompt_tokens,
         )
-        return _textbook(case, policy, "serial")
+        return throughput.textbook_throughput(case, policy, "serial")
     return _simulated(case, "F13")
 
 

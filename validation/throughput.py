@@ -6,7 +6,7 @@ for the batch. Outputs are all equal, or geometric; of the latter the same lengt
 formula as into the simulation, so that chance can be told from what a formula leaves out.
 
 Public: :func:`compare`, :func:`corrected`, :class:`Pair`, :func:`utilizations`,
-:func:`continuous_run`, :func:`textbook_improvement`; and from
+:func:`continuous_run`, :func:`textbook_improvement`, :func:`textbook_throughput`; and from
 :mod:`validation.throughput_formulas` what belongs to the formulas alone.
 """
 
@@ -73,6 +73,7 @@ __all__ = [
     "parameters_read",
     "prefill_s",
     "textbook_improvement",
+    "textbook_throughput",
     "utilizations",
     "values",
 ]
@@ -118,11 +119,16 @@ def _printed(case: Case) -> tuple[Pair, Pair]:
         ("F12", _static(case), "serial", ("first_token",)),
         ("F13", _mixed(case), "free", ()),
     ):
-        outputs = np.full(2 * policy.max_num_seqs, case.output_tokens)
-        run = _run(case, policy, Textbook(given["T_s"], accounting), outputs)
         formula = formulas.get(formula_id).evaluate(given)
-        pairs.append(Pair(formula_id, formula, formula, _whole(run), reasons))
+        simulated = textbook_throughput(case, policy, accounting)
+        pairs.append(Pair(formula_id, formula, formula, simulated, reasons))
     return pairs[0], pairs[1]
+
+
+def textbook_throughput(case: Case, policy: Scheduler, accounting: str) -> float:
+    """Output tokens per second of two full batches under the Textbook clock."""
+    clock = Textbook(values(case)["T_s"], accounting)
+    return _whole(_run(case, policy, clock, np.full(2 * policy.max_num_seqs, case.output_tokens)))
 
 
 ACCOUNTINGS = ("printed", "alike", "same")
@@ -134,15 +140,9 @@ def textbook_improvement(case: Case, accounting: str) -> float:
     """Δ of two simulations under the Textbook clock, by one of ACCOUNTINGS; a share."""
     if accounting == "same":
         case = replace(case, dynamic_batch=case.static_batch)
-    forward_s = values(case)["T_s"]
-    found = []
-    for policy, clock in (
-        (_static(case), Textbook(forward_s, "serial")),
-        (_mixed(case), Textbook(forward_s, "serial" if accounting == "alike" else "free")),
-    ):
-        outputs = np.full(2 * policy.max_num_seqs, case.output_tokens)
-        found.append(_whole(_run(case, policy, clock, outputs)))
-    return found[1] / found[0] - 1
+    charged = "serial" if accounting == "alike" else "free"
+    continuous = textbook_throughput(case, _mixed(case), charged)
+    return continuous / textbook_throughput(case, _static(case), "serial") - 1
 
 
 def corrected(case: Case) -> tuple[Pair, Pair]:
