@@ -41,6 +41,10 @@ class Decodes:
         self._segment_start = [0] * n
         self._finish_at: list[tuple[int, int]] = []  # heap of (tick, request), entries may be stale
 
+    def is_decoding(self, request: int) -> bool:
+        """True if a request runs and has all but its newest token computed."""
+        return self.offset[request] is not None
+
     def context(self, request: int) -> int:
         """Tokens of a request whose KV is stored."""
         offset = self.offset[request]

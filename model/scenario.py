@@ -24,8 +24,6 @@ VERSION = 1
 
 LARGEST_TENSOR_PARALLEL = 64
 LARGEST_ENGINES = 64
-NOT_IN_POOLS = ("static", "sglang")
-"""A static batch admits nobody while it runs; SGLang keeps count of what it has admitted itself."""
 LARGEST_SEED = 2**53 - 1  # what JavaScript keeps exactly
 
 _DEFAULT_CLOCK = Roofline()  # shared by all scenarios, which frozen objects allow
@@ -193,7 +191,7 @@ def _check_pools(cluster: Cluster, n_engines: int, policy: Scheduler) -> None:
     prefill = cluster.prefill_engines
     if prefill and prefill >= n_engines:
         raise LabError("pool_without_decode", prefill=prefill, engines=n_engines)
-    if prefill and policy.name in NOT_IN_POOLS:
+    if prefill and not policy.works_in_pools:
         raise LabError("pool_policy", policy=policy.name)
 
 

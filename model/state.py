@@ -88,6 +88,10 @@ class EngineState(Decodes):
         """Order of vLLM's priority policy, smaller first; ids compare as strings there too."""
         return (self.priority[request], self.arrival_s[request], self.request_id[request])
 
+    def least_important(self) -> int:
+        """The running request with the largest (priority, arrival); somebody must run."""
+        return max(self.running, key=lambda request: self.rank(request)[:2])
+
     def blocks_for(self, tokens: int) -> int:
         """KV blocks that hold `tokens` tokens."""
         return -(-tokens // self.block_size)

@@ -34,7 +34,7 @@ def serve_decodes(state: EngineState, preempt: Callable[[int, int], None]) -> li
     while i < len(order):
         request = order[i]
         i += 1
-        if state.offset[request] is None:
+        if not state.is_decoding(request):
             prefills.append(request)
         elif free_a_slot(state, order, i, request, preempt):
             take_slot(state, request)

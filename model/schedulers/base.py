@@ -103,9 +103,8 @@ class Scheduler:
     reserves: ClassVar[bool] = False  # a request holds the same blocks from admission to its end
     preempted_go_last: ClassVar[bool] = False  # not to the front of the waiting queue
     needs_free_block: ClassVar[bool] = False  # a decode asks for a free block even if it has room
-    keeps_finished_rows: ClassVar[bool] = (
-        False  # a finished row is computed on until the batch ends
-    )
+    keeps_finished_rows: ClassVar[bool] = False  # computed on until the batch ends
+    works_in_pools: ClassVar[bool] = True  # decodes may join it that it has not admitted
 
     max_num_seqs: int = 256
 

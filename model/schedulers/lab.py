@@ -193,10 +193,9 @@ class Lab(Scheduler):
     def stable_for(self, state: EngineState, decision: Decision) -> int:
         if decision.changes_queues:
             return 1
-        if self.evict_for_waiting and state.waiting and state.running:
-            outranked = self._least_important(state)
-            if state.rank(outranked)[:2] > state.rank(state.waiting.head())[:2]:
-                return 1  # it may be evicted as soon as blocks have become short
+        somebody_evicts = self.evict_for_waiting and state.waiting and state.running
+        if somebody_evicts and _outranks(state, state.waiting.head(), state.least_important()):
+            return 1  # as soon as blocks have become short
         if self.prefill == "slo":
             return same_chunks_for(state, decision, self.target_itl_s, MOST_STABLE)
         return UNBOUNDED
@@ -318,9 +317,6 @@ class Lab(Scheduler):
 
     # -- evicting for those that wait ----------------------------------------------------------
 
-    def _least_important(self, state: EngineState) -> int:
-        return max(state.running, key=lambda r: state.rank(r)[:2])
-
     def _make_way(self, state: EngineState, decision: Decision) -> None:
         """Evict less important requests while the next to join has no slot or no blocks."""
         if not (state.waiting or state.swapped):
@@ -331,9 +327,12 @@ class Lab(Scheduler):
             fits = need + state.decode_demand() <= state.free - self._kept_free(state)
             if fits and len(state.running) < self.max_num_seqs:
                 return
-            victim = self._least_important(state)
-            if state.rank(victim)[:2] <= state.rank(head)[:2]:
+            victim = state.least_important()
+            if not _outranks(state, head, victim):
                 return
             evict(self, state, decision, victim, "outranked", head)
 
 
+def _outranks(state: EngineState, waiting: int, running: int) -> bool:
+    """True if the one that waits is more important, or as important and came first."""
+    return state.rank(waiting)[:2] < state.rank(running)[:2]

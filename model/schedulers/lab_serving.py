@@ -92,14 +92,14 @@ def _serve_in_order(
     decision.chunks = [(r, given.tokens) for r, given in served.items() if not given.decodes]
     decision.decodes = len(decision.chunks) < len(served)
     decision.skipped = [
-        r for r in state.running if state.offset[r] is not None and r not in served
+        r for r in state.running if state.is_decoding(r) and r not in served
     ]
     return victims
 
 
 def _plan(state: EngineState, request: int, budget: TokenBudget) -> Served:
     """What a running request wants now, as far as tokens allow."""
-    if state.offset[request] is not None:
+    if state.is_decoding(request):
         context = state.context(request)
         full = context % state.block_size == 0 and not state.policy.reserves
         return Served(context, 1, int(full), True)

@@ -42,7 +42,7 @@ def _latest_admitted(state: EngineState, missing: int, served: Mapping[int, Serv
 
 def _lowest_priority(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:
     """The largest (priority, arrival)."""
-    return max(state.running, key=lambda r: state.rank(r)[:2])
+    return state.least_important()
 
 
 def _fewest_outputs(state: EngineState, missing: int, served: Mapping[int, Served]) -> int:

@@ -62,7 +62,7 @@ class Sarathi(Scheduler):
         else:
 
             def preempt(victim: int, asking: int) -> None:
-                decodes = state.offset[victim] is not None
+                decodes = state.is_decoding(victim)
                 lacking[victim] = 0 if decodes else state.known[victim] - state.computed[victim]
                 reason = REASON["itself" if victim == asking else "latest_admitted"]
                 state.drop(victim, reason, asking=asking)

@@ -61,6 +61,7 @@ class Sglang(Scheduler):
     name: ClassVar[str] = "sglang"
     source: ClassVar[str] = "SGLang 0.5.23, modelled from source"
     preempted_go_last: ClassVar[bool] = True
+    works_in_pools: ClassVar[bool] = False  # it keeps count of what it has admitted itself
 
     chunked_prefill_size: int = 8192
     max_prefill_tokens: int = 16384
@@ -174,7 +175,7 @@ class Sglang(Scheduler):
         return min(self.asked_tokens(state, request) - outputs, MOST_NEW_TOKENS)
 
     def _decoding(self, state: EngineState) -> list[int]:
-        return [r for r in state.running if state.offset[r] is not None]
+        return [r for r in state.running if state.is_decoding(r)]
 
     def _reserved(self, state: EngineState) -> float:
         """Tokens that are kept for those who run."""

@@ -33,6 +33,7 @@ class Static(ReservingScheduler):
         "Sarathi-Serve repository (FasterTransformer rule), recorded schedules; padded rows "
         "modelled from source"
     )
+    works_in_pools: ClassVar[bool] = False  # nobody joins a batch that runs
 
     finished_rows: str = "removed"
 

@@ -278,7 +278,7 @@ class VllmV0(Scheduler):
         while i < len(order) and budget > 0:
             request = order[i]
             i += 1
-            decodes = state.offset[request] is not None
+            decodes = state.is_decoding(request)
             asks = decodes or state.known[request] % state.block_size > 0
             if asks and not free_a_slot(
                 state, order, i, request, lambda v, a: self._evict(state, decision, v, a)
@@ -293,7 +293,7 @@ class VllmV0(Scheduler):
                 decision.chunks.append((request, tokens))
                 budget -= tokens
         not_reached = order[i:]
-        decision.skipped = [r for r in not_reached if state.offset[r] is not None]
+        decision.skipped = [r for r in not_reached if state.is_decoding(r)]
         return budget, not_reached
 
     @staticmethod

@@ -167,7 +167,7 @@ class VllmV1(Scheduler):
                 break
             if request not in state.running:
                 continue  # preempted for an earlier one
-            decodes = state.offset[request] is not None
+            decodes = state.is_decoding(request)
             if decodes:
                 tokens = 1
                 need = int(state.context(request) % state.block_size == 0)
@@ -177,7 +177,7 @@ class VllmV1(Scheduler):
                 need = max(0, state.blocks_for(computed + tokens) - state.held[request])
             while need > state.free:
                 if by_priority:
-                    victim = max(state.running, key=lambda r: state.rank(r)[:2])
+                    victim = state.least_important()
                     reason = REASON["lowest_priority"]
                 else:
                     victim = next(reversed(state.running))
@@ -206,11 +206,11 @@ class VllmV1(Scheduler):
                 state.grow_chunk(request, tokens)
                 served[request] = (tokens, 0)
             budget -= tokens
-        decision.chunks = [(r, n) for r, (n, _) in served.items() if state.offset[r] is None]
+        decision.chunks = [(r, n) for r, (n, _) in served.items() if not state.is_decoding(r)]
         decision.decodes = len(decision.chunks) < len(served)
         if state.decoding > len(served) - len(decision.chunks):
             decision.skipped = [
-                r for r in state.running if state.offset[r] is not None and r not in served
+                r for r in state.running if state.is_decoding(r) and r not in served
             ]
         return budget
 

@@ -16,7 +16,7 @@ import pytest
 from model import catalogue, export
 from model.cluster import Cluster
 from model.experiment import replace_at, with_policy
-from model.scenario import NOT_IN_POOLS, Scenario
+from model.scenario import Scenario
 from model.schedulers import POLICIES
 from model.simulator import simulate
 from model.state import STATUS
@@ -79,7 +79,7 @@ def combinations(preset: str, policy: str, n_requests: int) -> Iterator[tuple[st
     small = with_streams(n_requests=n_requests)(catalogue.presets()[preset].scenario)
     for extreme, change in EXTREMES.items():
         for name, (engines, cluster) in CLUSTERS.items():
-            if cluster.prefill_engines and policy in NOT_IN_POOLS:
+            if cluster.prefill_engines and not POLICIES[policy].works_in_pools:
                 continue
             scenario = change(with_policy(small, policy))
             yield f"{extreme}, {name}", replace(scenario, n_engines=engines, cluster=cluster)
