@@ -67,8 +67,8 @@ def planned(asked: Asked, found: Plan | Refusal) -> None:
             f"answer-{found.binding}",
             gpus=f"{found.gpus:,}",
             engines=f"{found.engines:,}",
-            prefill=f"{found.engines_prefill:,}",
-            batch=f"{found.engines_batch:,}",
+            for_ttft=f"{found.engines_prefill:,}",
+            for_room=f"{found.engines_batch:,}",
             share=promised(found.promise),
         )
     )

@@ -125,3 +125,16 @@ def test_a_check_can_be_cancelled(open_app):
 def test_presets_are_planned(open_app, preset, part):
     app = opened(open_app, part=part, s=preset)
     assert not app.error
+
+
+def test_more_engines_than_a_scenario_may_have_are_said(open_app):
+    app = opened(open_app, rate="1000")
+    assert int(numbers(app)[0]) > 64
+    assert app.main.warning
+    assert not app.error
+    assert opened(open_app, part="load", rate="1000").get("plotly_chart")
+
+
+def test_room_may_bind(open_app):
+    app = opened(open_app, s="preset-preemption-storm~v-2", rate="10")
+    assert "Room or stability binds" in said(app)
