@@ -21,7 +21,7 @@ from ui.choose import choose
 from ui.language import t
 from ui.lesson import Figure, figures, reveal
 from ui.pictures import Picture, draw
-from ui.slo.frame import closing, guess
+from ui.slo.frame import closing, guess, has_rate
 from ui.slo.words import says, time
 from ui.theme import current_theme
 from ui.units import duration, percent, significant
@@ -212,6 +212,9 @@ def overload_picture(outcomes: Mapping[str, Outcome], load: float) -> None:
 
 def admission(scenario: Scenario) -> None:
     """Choose a rule, a load and how patient the refused are; see what is still in time."""
+    if not has_rate(scenario):
+        closing("admission", scenario, "limits-admission")
+        return
     limit = limit_of(scenario)
     if not np.isfinite(limit):
         st.info(t("slo.no_limit"), icon=":material/tune:")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import streamlit as st
+
 from model.scenario import Scenario
 from ui.choose import formula_viewer
 from ui.language import t
 from ui.lesson import limits, predict
 from ui.slo.exercises import TASKS, your_turn
-from ui.slo.words import formula_values, says, where
+from ui.slo.words import formula_values, rate_or_none, says, where
 
-__all__ = ["BESIDE", "FORMULAS", "closing", "guess"]
+__all__ = ["BESIDE", "FORMULAS", "closing", "guess", "has_rate"]
 
 FORMULAS = {
     "tension": ("F22", "F30", "F30a", "F19"),
@@ -30,6 +32,14 @@ def guess(part: str, asks: str, answers: Sequence[str]) -> bool:
     """The prediction of a part; False until one of the answers (codes) has been chosen."""
     words = [(code, t(f"slo.guess.{part}.{code}")) for code in answers]
     return predict(f"slo.{part}", asks, words) is not None
+
+
+def has_rate(scenario: Scenario) -> bool:
+    """Whether arrivals have a rate to vary; says why that matters where they have none."""
+    if rate_or_none(scenario) is not None:
+        return True
+    st.info(says("no-rate"), icon=":material/tune:")
+    return False
 
 
 def closing(part: str, scenario: Scenario, ends: str, **more: float) -> None:

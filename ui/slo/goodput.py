@@ -16,12 +16,11 @@ from model.goodput import FULL, SHARE, Curve, Frontier, Point
 from model.parameters import with_policy
 from model.scenario import Scenario
 from model.schedulers import POLICIES
-from model.steady_load import rate_of
 from ui.background import Job, bar
 from ui.choose import choose, code_field
 from ui.language import error_markdown, t
 from ui.pictures import Picture, draw
-from ui.slo.frame import closing, guess
+from ui.slo.frame import closing, guess, has_rate
 from ui.slo.study import start
 from ui.slo.words import bound, says
 from ui.theme import current_theme
@@ -45,10 +44,10 @@ _DASHES = ("solid", "dashdot", "dot", "longdash")
 def goodput(scenario: Scenario) -> None:
     """Choose policies, measure them, see the curves as they come."""
     st.markdown(says("goodput", ttft=bound(scenario.slo.ttft_s), tpot=bound(scenario.slo.tpot_s)))
-    rate_of(scenario)  # says where there is none
-    if not guess("goodput", says("ask-goodput"), ("falls", "rises", "stays")):
-        return
-    _measuring(scenario)
+    if has_rate(scenario):
+        if not guess("goodput", says("ask-goodput"), ("falls", "rises", "stays")):
+            return
+        _measuring(scenario)
     closing("goodput", scenario, "limits-goodput")
 
 
