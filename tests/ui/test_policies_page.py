@@ -192,6 +192,22 @@ def test_the_file_has_every_metric_of_every_policy():
         assert float(row["slo_attainment_share.longest"]) == long.slo_attainment_share
 
 
+NEVER_FULL = [
+    one.id
+    for one in contestants().values()
+    if "admission" not in dict(one.settings)
+]
+
+
+@pytest.mark.parametrize("first", range(0, len(NEVER_FULL), MOST - 1))
+@pytest.mark.parametrize("preset", ["law", "code"])
+def test_nobody_is_refused_without_admission_control(open_app, preset, first):
+    """Variants that compute whole prompts have a budget for the longest one."""
+    names = [*NEVER_FULL[first : first + MOST - 1], "vllm-v1"]
+    app = opened(open_app, s=f"preset-{preset}~v-2", policies=",".join(names))
+    assert set(cells(app, "Rejected requests")) == {"0 requests"}
+
+
 # -- questions worth a comparison ------------------------------------------------------------------
 
 
