@@ -193,9 +193,10 @@ class Lab(Scheduler):
     def stable_for(self, state: EngineState, decision: Decision) -> int:
         if decision.changes_queues:
             return 1
-        somebody_evicts = self.evict_for_waiting and state.waiting and state.running
-        if somebody_evicts and _outranks(state, state.waiting.head(), state.least_important()):
-            return 1  # as soon as blocks have become short
+        if self.evict_for_waiting and state.running and (state.waiting or state.swapped):
+            head = lab_order.next_to_join(self, state)
+            if _outranks(state, head, state.least_important()):
+                return 1  # it may be evicted as soon as blocks have become short
         if self.prefill == "slo":
             return same_chunks_for(state, decision, self.target_itl_s, MOST_STABLE)
         return UNBOUNDED

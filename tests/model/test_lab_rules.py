@@ -545,6 +545,34 @@ def test_a_request_that_waits_for_tokens_evicts_as_soon_as_blocks_are_short():
     assert next(row["start_s"] for row in found if row["preempted"]) == 12.0
 
 
+def test_a_swapped_request_that_waits_for_tokens_evicts_too():
+    """From 20 on 1 is out and would fit, but 0's decodes and 3's prompt take the budget of 4.
+
+    It is as important as 3 and came first. At 23 they hold 26 and 22 blocks: 20 are left, one less
+    than 1's 20 and 0's next.
+    """
+    rows = [
+        request_row("0", 0, 4, 40, priority=0),
+        request_row("1", 1, 4, 40, priority=1),
+        request_row("2", 1, 4, 20, priority=2),
+        request_row("3", 10, 30, 20, priority=1),
+    ]
+    given = case(
+        rows,
+        kv_blocks=68,
+        max_num_batched_tokens=4,
+        queue_order="priority",
+        evict_for_waiting=True,
+        preemption_mode="swap",
+        victim="most_remaining",
+        num_cpu_blocks=300,
+    )
+    check(given)
+    found = rows_of(simulate_model(given.config, rows))
+    (evicts,) = (row for row in found if row["swapped_out"] and row["swapped_in"])
+    assert (evicts["start_s"], evicts["swapped_out"], evicts["swapped_in"]) == (23.0, ["3"], ["1"])
+
+
 def test_the_reason_for_waiting_changes_when_the_time_is_up():
     """B has no blocks; once A's context makes decodes alone too long, it has no time either."""
     policy = Lab(prefill="slo", target_itl_s=0.0122)
