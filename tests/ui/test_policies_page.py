@@ -126,6 +126,18 @@ def test_unknown_names_in_a_link_are_left_out(open_app, names):
     assert len(cells(app, "Preemptions")) == 5
 
 
+@pytest.mark.parametrize("code", ["<script>", "orca,orca", "nobody,orca", "../..", "策略", ","])
+def test_unknown_codes_of_views_and_pairs_stand_for_the_first_choice(open_app, code):
+    app = opened(open_app, s=CONVERSATION, look=code, pair=code)
+    assert len(cells(app, "Preemptions")) == 5  # the table
+    app.session_state["look"] = "pair"
+    app.session_state["from"] = code
+    app.run()
+    assert not app.exception
+    pair = [app.main.selectbox(key=f"choice.pair.{place}").value for place in range(2)]
+    assert pair == ["static", "vllm-v1"]  # the panel's, and the first that decides otherwise
+
+
 def test_one_policy_is_not_a_comparison(open_app):
     app = opened(open_app)
     for names in (["orca"], []):

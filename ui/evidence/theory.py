@@ -30,10 +30,10 @@ _INTACT, _ALL = "intact", "all"
 _TOPIC_OF = {one.name: topic for topic, group in TOPICS.items() for one in group}
 _ROW, _TALLEST = 35, 330  # pixels
 _WIDTHS = {
-    "formula": 330,
-    "assumption": 195,
-    "says": 115,
-    "run": 115,
+    "formula": 315,
+    "assumption": 185,
+    "says": 125,
+    "run": 135,
     "gap": 85,
     "verdict": 90,
 }
