@@ -18,8 +18,6 @@ PARTS = [(page, part) for page, parts in LESSONS.items() if exists(page) for par
 # Of the page on validation: the rows with the widest formulas.
 ROWS = ("improvement", "padding_geometric", "chunk_budget", "ttft_p99", "time_srpt", "goodput")
 
-# Even small its numbers are wider than the page: they can be moved sideways, nothing is lost.
-MOVED_SIDEWAYS = ("F19",)
 GUESSES = "[class*=st-key-predict] button"
 
 CUT = """() => {
@@ -84,8 +82,6 @@ def cut_in_the_viewers(page):
         settle(page)
         expect(page.locator(".deriv [data-part=id]")).to_have_text(name)
         cut = cut_in_the_viewer(page)
-        if name in MOVED_SIDEWAYS:
-            cut = [one for one in cut if not one.startswith("moves: ")]
         if cut:
             found[name] = cut
     assert choices.count()

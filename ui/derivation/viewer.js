@@ -326,18 +326,80 @@ class Viewer {
     about.append(make("br"), make("span", "where", symbol.where));
   }
 
-  /** Smaller where a formula is wider than its place; scrolled only where that is not enough. */
+  /** Smaller where a formula is wider than its place; numbers that are wider still are broken
+   * into lines, and only what has no place to break is scrolled. */
   fit() {
+    let anew = false;
     for (const box of this.root.querySelectorAll(".formula")) {
+      if (box.dataset.broken) {
+        box.innerHTML = box.dataset.shown;
+        delete box.dataset.broken;
+        anew = true;
+      }
       box.style.fontSize = "";
       box.classList.remove("wide");
       const math = box.firstElementChild;
       if (!math || !box.clientWidth) continue;
-      const size = parseFloat(getComputedStyle(box).fontSize);
-      for (let scale = 1; scale > 0.6 && box.scrollWidth > box.clientWidth + 1; scale -= 0.08) {
-        box.style.fontSize = `${size * scale}px`;
+      shrink(box);
+      if (tooWide(box) && box.classList.contains("filled") && breakLine(math)) {
+        box.dataset.broken = "yes";
+        shrink(box);
+        anew = true;
       }
-      box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+      box.classList.toggle("wide", tooWide(box));
+    }
+    if (anew) {
+      this.reachable();
+      this.say(this.held);
     }
   }
 }
+
+// -- formulas that are too wide --------------------------------------------------------------------
+
+const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
+
+function shrink(box) {
+  box.style.fontSize = "";
+  const size = parseFloat(getComputedStyle(box).fontSize);
+  for (let scale = 1; scale > 0.6 && tooWide(box); scale -= 0.08) {
+    box.style.fontSize = `${size * scale}px`;
+  }
+}
+
+/** Two lines of the widest sum above a fraction bar, else of the whole, before a plus or minus;
+ * the one that leaves the shortest lines. False where there is none. */
+function breakLine(math) {
+  const width = (element) => element.getBoundingClientRect().width;
+  const above = [...math.querySelectorAll("mfrac > mrow:first-child")].filter(hasSum);
+  above.sort((a, b) => width(b) - width(a));
+  const row = above[0] ?? math.querySelector("mrow");
+  if (!row || !hasSum(row)) return false;
+  const parts = [...row.children];
+  const from = row.getBoundingClientRect();
+  const longest = (part) => {
+    const at = part.getBoundingClientRect().left - from.left;
+    return Math.max(at, from.width - at);
+  };
+  const signs = parts.filter((part, i) => i > 0 && isSign(part));
+  const first = signs.reduce((best, sign) => (longest(sign) < longest(best) ? sign : best));
+  const place = parts.indexOf(first);
+  const table = mathElement("mtable");
+  for (const line of [parts.slice(0, place), parts.slice(place)]) {
+    const cell = mathElement("mtd");
+    const whole = mathElement("mrow");
+    whole.append(...line);
+    cell.append(whole);
+    const tr = mathElement("mtr");
+    tr.append(cell);
+    table.append(tr);
+  }
+  row.append(table);
+  return true;
+}
+
+const isSign = (element) => element.localName === "mo" && ["+", "−"].includes(element.textContent);
+
+const hasSum = (row) => [...row.children].slice(1).some(isSign);
+
+const mathElement = (name) => document.createElementNS("http://www.w3.org/1998/Math/MathML", name);
