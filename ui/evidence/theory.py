@@ -12,7 +12,7 @@ import streamlit as st
 import formulas
 from charts import validation as charts
 from charts.figure import CONFIG
-from charts.numbers import significant
+from charts.numbers import NOTHING, significant
 from charts.validation import Points
 from ui.choose import choose, code_field, formula_viewer
 from ui.evidence.records import CASES, Case, curve_of, gap, how, number, records_of
@@ -68,13 +68,20 @@ def _counts(found: Mapping[Case, Record]) -> None:
             *(
                 Figure(
                     t(f"val.count.{name}"),
-                    t("val.count.of", n=sum(r.verdict != "fails" for r in rows), m=len(rows)),
+                    _share(rows),
                     more=t(f"val.count.{name}.more"),
                 )
                 for name, rows in (("exact", exact), ("chance", chance), ("apart", apart))
             ),
         )
     )
+
+
+def _share(rows: Sequence[Record]) -> str:
+    """How many of them are as they should be; a topic may have none of a kind."""
+    if not rows:
+        return NOTHING
+    return t("val.count.of", n=sum(row.verdict != "fails" for row in rows), m=len(rows))
 
 
 # -- the table -------------------------------------------------------------------------------------
