@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import formulas
+from model.engine import Engine
 from model.events import EVENT, REASON
 from model.film_stays import stays
 from model.iteration_time import Linear
@@ -20,6 +21,7 @@ from model.scenario import Scenario, TraceReference
 from model.schedulers import Sglang
 from model.schedulers.sglang_reservation import NewTokenRatio
 from model.simulator import simulate
+from model.state import EngineState
 from model.workload import Arrivals, Lengths, Stream, Workload
 from tests.adapter import request_row, rows_of, simulate_model
 from tests.model.test_against_reference import assert_bit_equal
@@ -95,6 +97,38 @@ def test_prompts_go_before_decodes():
         *[{"A": 1, "B": 2}, {"A": 1, "B": 2}, {"A": 1, "B": 2}],
         *[{"B": 1}, {"B": 1}],
     ]
+
+
+def test_a_mixed_batch_has_its_prompts_first():
+    """Of requests with equal outputs and prompts the last of the batch is retracted first.
+
+    A new prompt beside decodes joins in front of them; without mixing it joins behind.
+    """
+
+    def batch(mixed: bool) -> list[int]:
+        requests = Requests.from_columns(
+            arrival_s=[0.0, 0.0, 1.0], prompt_tokens=[2, 2, 2], output_tokens=[9, 9, 9]
+        )
+        policy = Sglang(enable_mixed_chunk=mixed, disable_radix_cache=True)
+        state = EngineState(
+            policy,
+            requests,
+            engine_id=0,
+            kv_blocks=100,
+            block_size=1,
+            cpu_blocks=0,
+            max_model_len=None,
+            prefill_token_cap=None,
+        )
+        engine = Engine(state, Linear(1.0).cost(None, None, Memory(), 1))
+        for request, arrival_s in enumerate(requests.arrival_s.tolist()):
+            engine.advance(arrival_s)
+            engine.deliver(request, arrival_s)
+        engine.advance(2.0)
+        return list(state.running)
+
+    assert batch(mixed=True) == [2, 0, 1]
+    assert batch(mixed=False) == [0, 1, 2]
 
 
 def test_only_one_prompt_is_in_pieces():
