@@ -9,7 +9,7 @@ import pytest
 from formulas import get
 from model import catalogue
 from model.errors import LabError
-from model.goodput import FULL, Effort, Point, frontier, search
+from model.goodput import FULL, Bracket, Curve, Effort, Point, frontier, search
 from model.iteration_time import Linear
 from model.parameters import RATE, replace_at, value_at, with_policy
 from model.scenario import Memory, Scenario, Slo, TraceReference
@@ -328,6 +328,39 @@ def test_requests_that_never_fit_are_missed_at_every_rate():
     assert curve.goodput.low == 0.0
     assert np.isfinite(curve.limit_per_s)  # of those that fit
     assert all(point.runs[0].refused_share > 0.1 for point in curve.points)
+
+
+@pytest.mark.parametrize(
+    ("kept", "bracket"),
+    [
+        ((0.5, 0.4, 0.3), (0.0, 1.0, True)),
+        ((0.95, 0.91, 0.3), (2.0, 3.0, True)),
+        ((0.95, 0.85, 0.9), (3.0, np.inf, False)),
+        ((0.99, 0.98, 0.97), (3.0, np.inf, True)),
+    ],
+)
+def test_the_goodput_is_the_last_good_rate_and_says_where_one_below_is_not(kept, bracket):
+    run = replace(load_run(chat(), 1.0, 0, 20), growth=0)
+    points = tuple(
+        Point(float(rate), (replace(run, slo_attainment_share=share),), settled=True)
+        for rate, share in enumerate(kept, 1)
+    )
+    assert Curve("", chat(), 0.9, np.inf, points).goodput == Bracket(*bracket)
+
+
+def test_what_cannot_run_is_kept_as_a_fault_and_has_no_goodput(monkeypatch):
+    def refusing(scenario, *args):
+        fault = scenario.policy.name == "orca"
+        return LabError("no_rate") if fault else load_run(scenario, *args)
+
+    monkeypatch.setattr("model.goodput.bench.load_run", refusing)
+    last = found(frontier(two_policies(), RATES, effort=Effort(40, 1), refine=0))
+    other, broken = last.curves
+    assert [point.error.code for point in broken.points] == ["no_rate"] * len(RATES)
+    assert not any(point.runs for point in broken.points)
+    assert broken.goodput.low == 0.0
+    assert not broken.rough
+    assert other.goodput.low > 0
 
 
 def test_more_than_two_thousand_requests_a_point_unless_told_otherwise():

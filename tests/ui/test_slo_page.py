@@ -1,13 +1,17 @@
 """The lesson on SLOs without a browser: numbers follow knobs, links reproduce it."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from model import catalogue
-from model.goodput import Effort
+from model.errors import LabError
+from model.goodput import Curve, Effort, Point
 from model.parameters import with_policy
+from model.steady_load import load_run
 from ui.slo import study
+from ui.slo.goodput import _most
 
 PARTS = ("tension", "goodput", "little", "stability", "admission", "exercise")
 ANSWERS = {
@@ -46,7 +50,9 @@ def test_every_part_opens_in_both_languages(open_app, part, language):
 @pytest.mark.parametrize("preset", [name for name in catalogue.presets() if name != "law"])
 def test_every_preset_gets_numbers_or_a_sentence(open_app, preset):
     for part in PARTS[2:5]:
-        assert not opened(open_app, part=part, preset=preset).error
+        app = opened(open_app, part=part, preset=preset)
+        assert not app.error
+        assert len(app.main.metric) >= 4 or app.info or app.warning
 
 
 @pytest.mark.parametrize("part", PARTS[:5])
@@ -57,7 +63,8 @@ def test_nothing_is_given_away_before_the_prediction(open_app, part):
 
 
 def test_an_unknown_part_is_the_first(open_app):
-    assert "64" in " ".join(m.value for m in opened(open_app, part="nonsense").main.markdown)
+    app = opened(open_app, part="nonsense")
+    assert app.segmented_control(key="choice.part").value == "tension"
 
 
 def test_the_bound_decides_which_load_is_allowed(open_app):
@@ -200,6 +207,34 @@ def test_a_study_that_fails_says_so(monkeypatch):
     one = ended(study.start(scenarios()))
     assert one.failed
     assert not one.running
+
+
+def test_a_policy_that_cannot_run_says_so_beside_the_others(open_app):
+    app = opened(open_app, part="goodput")
+    one = ended(study.start(scenarios(), Effort(60, 1), Effort(20, 1)))
+    good, broken = one.found.curves
+    faults = tuple(replace(p, runs=(), error=LabError("no_rate")) for p in broken.points)
+    one.found = replace(one.found, curves=(good, replace(broken, points=faults)))
+    app.session_state["slo.study"] = one
+    app.multiselect(key="slo.policies").set_value(list(one.plan)).run()
+    assert not app.exception
+    (table,) = (m.value for m in app.main.markdown if "| **" in m.value)
+    assert "No stream of this workload has a rate" in table.splitlines()[-1]
+
+
+def test_the_largest_slo_throughput_is_told_from_that_at_the_goodput():
+    """Half are late at 8/s, none at 2/s: 4 in time per second against 2."""
+    scenario = catalogue.presets()["customer-service"].scenario
+    run = load_run(scenario, 2.0, 0, 60)
+
+    def point(rate, share):
+        good = rate * share
+        made = replace(run, slo_attainment_share=share, slo_throughput_requests_per_s=good)
+        return Point(rate, (made,), settled=True)
+
+    curve = Curve("vllm-v1", scenario, 0.9, 20.0, (point(2.0, 1.0), point(8.0, 0.5)))
+    assert curve.goodput[:2] == (2.0, 8.0)
+    assert _most(curve) == "4.00 (at 8.00)"
 
 
 def test_a_finished_study_is_shown(open_app):

@@ -18,7 +18,7 @@ from model.scenario import Scenario
 from model.schedulers import POLICIES
 from ui.background import Job, bar
 from ui.choose import choose, code_field
-from ui.language import error_markdown, t
+from ui.language import error_markdown, error_sentence, t
 from ui.pictures import Picture, draw
 from ui.slo.frame import closing, guess, has_rate
 from ui.slo.study import start
@@ -171,7 +171,7 @@ def _picture(found: Frontier, second: str) -> Picture:
 
 def _line(curve: Curve, place: int, field: str, factor: float) -> Line:
     points = [point for point in curve.points if point.runs]
-    spreads = np.array([point.spread(field) for point in points]) * factor
+    spreads = np.array([point.spread(field) for point in points]).reshape(-1, 3) * factor
     return Line(
         t(f"policy.{curve.name}"),
         np.array([point.rate_per_s for point in points]),
@@ -179,7 +179,7 @@ def _line(curve: Curve, place: int, field: str, factor: float) -> Line:
         place,
         _DASHES[place],
         band=(spreads[:, 1], spreads[:, 2]),
-        hollow=np.array([_unstable(point) for point in points]),
+        hollow=np.array([_unstable(point) for point in points], dtype=bool),
     )
 
 
@@ -197,7 +197,7 @@ def _said(found: Frontier) -> str:
 
 def _bracket(curve: Curve) -> str:
     low, high, _ = curve.goodput
-    if not curve.points:
+    if not any(point.runs for point in curve.points):
         return "–"
     if low == 0:
         return t("slo.bracket.none", rate=significant(curve.points[0].rate_per_s))
@@ -207,21 +207,36 @@ def _bracket(curve: Curve) -> str:
 
 
 def _table(found: Frontier) -> str:
-    heads = [t(f"slo.table.{name}") for name in ("policy", "goodput", "limit", "good", "state")]
-    lines = [heads, ["---", *(["---:"] * 3), "---"]]
+    names = ("policy", "goodput", "limit", "good", "most", "state")
+    lines = [[t(f"slo.table.{name}") for name in names], ["---", *(["---:"] * 4), "---"]]
     for curve in found.curves:
         low, _, monotone = curve.goodput
         at_low = [point for point in curve.points if point.rate_per_s == low]
         good = at_low[0].spread("slo_throughput_requests_per_s").mean if at_low else math.nan
         limit = curve.limit_per_s
         state = "rough" if curve.rough else "done" if monotone else "uneven"
+        fault = next((point.error for point in curve.points if point.error), None)
         lines.append(
             [
                 t(f"policy.{curve.name}"),
                 f"**{_bracket(curve)}**",
                 significant(limit),
                 significant(good),
-                t(f"slo.state.{state}"),
+                _most(curve),
+                error_sentence(fault) if fault else t(f"slo.state.{state}"),
             ]
         )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _most(curve: Curve) -> str:
+    """The largest SLO throughput that was measured, and the arrival rate at which it was."""
+    found = [
+        (point.spread("slo_throughput_requests_per_s").mean, point.rate_per_s)
+        for point in curve.points
+        if point.runs
+    ]
+    if not found:
+        return "–"
+    most, rate = max(found)
+    return t("slo.table.most.at", n=significant(most), rate=significant(rate))
