@@ -192,10 +192,10 @@ class Pools:
         self._prefilling.add(request)
         return engine
 
-    def refusal(self, request: int) -> int:
-        """Why no decode engine could ever take a request (index into REASONS), 0 if one could."""
-        state = self.engines[self._decode[0]].state
-        return state.policy.reject_reason(state, request)
+    @property
+    def any_decode_state(self) -> EngineState:
+        """Of a decode engine: what one of them can never take, none can."""
+        return self.engines[self._decode[0]].state
 
     def prefilled(self, request: int, time_s: float) -> None:
         """A prefill has ended: the request waits to be fetched by its decode engine."""

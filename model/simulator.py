@@ -151,10 +151,10 @@ class Kernel:
             self._first_place[request] = place
         engine = self._engines[place]
         engine.advance(time_s)
-        reason = 0 if self._pools is None else self._pools.refusal(request)
-        if reason:
+        decodes = None if self._pools is None else self._pools.any_decode_state
+        if decodes is not None and (reason := decodes.policy.reject_reason(decodes, request)):
             engine.wait_until(time_s)
-            engine.state.reject(request, reason, time_s)
+            engine.state.reject(request, reason, time_s, cannot=decodes)
         else:
             engine.state.arrival_s[request] = time_s
             engine.deliver(request, time_s)

@@ -292,13 +292,17 @@ class EngineState(Decodes):
         reason: int,
         time_s: float | None = None,
         numbers: tuple[int, int] | None = None,
+        *,
+        cannot: EngineState | None = None,
     ) -> None:
         """Refuse a request for good (it is in no queue any more); by default now.
 
-        `numbers` are what admission control measured and its limit.
+        `numbers` are what admission control measured and its limit. `cannot` is the engine that
+        could never serve it, where that is another one.
         """
         time_s = self.clock_s if time_s is None else time_s
-        measured, limit = numbers or (self.last_token[request], self.max_model_len or -1)
+        cannot = cannot or self
+        measured, limit = numbers or (cannot.last_token[request], self.max_model_len or -1)
         self.status[request] = REJECTED
         self.reason[request] = reason
         self.ended.append((time_s, request))
@@ -308,7 +312,7 @@ class EngineState(Decodes):
             self.iteration,
             request,
             reason,
-            self.policy.blocks_for_life(self, request),
+            self.policy.blocks_for_life(cannot, request),
             self.kv_blocks,
             measured,
             limit,

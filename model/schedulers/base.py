@@ -181,7 +181,8 @@ class Scheduler:
         """For how many iterations the same decision would be taken, if nothing arrives or ends.
 
         The engine itself cuts this at the next arrival, cancellation, completion, chunk end and
-        shortage of blocks, so a decision that moved nobody can stand until then.
+        shortage of blocks, so a decision that moved nobody can stand until then. Where ends send
+        requests to other engines these rely on it too: too many is wrong, too few only slow.
         """
         return 1 if decision.changes_queues else UNBOUNDED
 

@@ -168,6 +168,10 @@ def test_a_prompt_that_no_decode_engine_can_hold_is_refused():
     requests = columns(prompt_tokens=[8], output_tokens=[40])
     result = run(V1, requests, memory={"kv_blocks": 6})
     assert result.requests["status"].tolist() == [REJECTED]
+    (event,) = np.flatnonzero(result.events["event"] == EVENT["reject"])
+    assert result.events["blocks_needed"][event] == 12  # of 4 tokens, for all 48 but the last
+    assert result.events["blocks_free"][event] == 6
+    assert result.events["tokens"][event] == 48
 
 
 # ------------------------------------------------------------------ transfers (F32)
