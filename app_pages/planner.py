@@ -5,7 +5,7 @@ import streamlit as st
 from model.errors import LabError
 from ui.choose import choose, formula_viewer
 from ui.language import error_markdown, t
-from ui.lesson import number_exercise, predict, question, reveal
+from ui.lesson import limits, number_exercise, predict, question, reveal
 from ui.planner.asks import Asked, asks
 from ui.planner.check import check_view, found_for
 from ui.planner.load import load_picture
@@ -42,10 +42,6 @@ OF_POOLS = ("F32", "F32a", "F32b", "F32c", "F32d", "F32e", "F32f")
 GUESSES = ("1", "2–4", "5–9", "10–19", "≥ 20")
 
 
-def limits(section: str) -> None:
-    st.markdown(f":gray[**{t('lesson.limits')}**] {says(section)}")
-
-
 def planned(asked: Asked, found: Plan | Refusal) -> None:
     if isinstance(found, Refusal):
         refused(found)
@@ -77,7 +73,7 @@ def planned(asked: Asked, found: Plan | Refusal) -> None:
     st.markdown(says("read"))
     st.subheader(prose(PAGE, "command").title, anchor=False)
     result(asked, found)
-    limits("limits-plan")
+    limits(says("limits-plan"))
     step = choose("step", tuple(FORMULAS), "plan.step", t("plan.step"))
     formula_viewer("plan", step, FORMULAS[step], step_values(step, asked, found), where(asked))
 
@@ -88,7 +84,7 @@ def checked(asked: Asked, found: Plan | Refusal) -> None:
         return
     st.markdown(says("check", engines=f"{found.engines:,}"))
     check_view(asked, found)
-    limits("limits-check")
+    limits(says("limits-check"))
 
 
 def pools(asked: Asked, found: Plan | Refusal) -> None:
@@ -99,7 +95,7 @@ def pools(asked: Asked, found: Plan | Refusal) -> None:
         return
     load = load_of(asked.scenario)
     pools_view(asked, load, found, pair)
-    limits("limits-pools")
+    limits(says("limits-pools"))
     values = pool_values(asked, load, pair)
     formula_viewer("plan", "pools", OF_POOLS, values, where(asked))
 
@@ -110,7 +106,7 @@ def over_load(asked: Asked, found: Plan | Refusal) -> None:
     if isinstance(found, Plan):
         cost = price(asked, found.gpus, found.tokens_per_s)
         st.markdown(says("load-read", price=significant(cost), gpus=f"{found.gpus:,}"))
-    limits("limits-load")
+    limits(says("limits-load"))
     your_turn()
     if isinstance(found, Plan):
         formula_viewer("plan", "load", ("F31b",), step_values("price", asked, found), where(asked))

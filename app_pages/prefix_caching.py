@@ -11,12 +11,13 @@ from ui import prefix_caching_tables as tables
 from ui.choose import choose
 from ui.engine import simulated, summary
 from ui.language import error_markdown, t
-from ui.lesson import Figure, figures, number_exercise, predict, question, reveal
+from ui.lesson import Figure, figures, limits, number_exercise, predict, question, reveal
 from ui.pages import file_of
-from ui.prefix_caching import Kind, limits, percent, says, time, viewer
+from ui.prefix_caching import Kind, says, viewer
 from ui.prose import prose
 from ui.scenario import current_scenario
 from ui.throughput import apply_style
+from ui.units import share, time
 from validation.prefix_caching import (
     CROWDED_BLOCKS,
     STEADY_PER_S,
@@ -74,7 +75,7 @@ def conversation(engine: Engine) -> None:
         (
             Figure(t("pfx.figure.last"), f"{found.prompt[-1]:,}", t("unit.tokens")),
             Figure(t("pfx.figure.computed"), f"{found.computed[-1]:,}", t("unit.tokens")),
-            Figure(t("pfx.figure.hit"), percent(found.found[-1] / found.prompt[-1]), more="F10d"),
+            Figure(t("pfx.figure.hit"), share(found.found[-1] / found.prompt[-1]), more="F10d"),
             Figure(
                 t("pfx.figure.all"),
                 f"{found.computed.sum():,} / {found.prompt.sum():,}",
@@ -90,7 +91,7 @@ def conversation(engine: Engine) -> None:
         agree = bool((by_formula.found == found.found).all())
         st.caption(t("pfx.turns.agree" if agree else "pfx.turns.differ"))
     st.markdown(says("turns", size=talk.block_size))
-    limits("turns")
+    limits(says("limits-turns"))
     viewer(
         "turns",
         engine,
@@ -114,10 +115,10 @@ def effect(engine: Engine) -> None:
     st.markdown(
         says(
             "effect",
-            hit=percent(on.numbers["prefix_hit_share"]),
+            hit=share(on.numbers["prefix_hit_share"]),
             before=time(off.numbers["ttft_p50_s"]),
             after=time(on.numbers["ttft_p50_s"]),
-            radix=percent(found[3].numbers["prefix_hit_share"]),
+            radix=share(found[3].numbers["prefix_hit_share"]),
         )
     )
     tight = lesson_of.kinds(crowded())
@@ -130,10 +131,10 @@ def effect(engine: Engine) -> None:
             "survive",
             off=f"{off['recomputed_tokens'] / max(off['preemptions'], 1):,.0f}",
             on=f"{on['recomputed_tokens'] / max(on['preemptions'], 1):,.0f}",
-            share=percent(on["cached_again_tokens"] / back) if back else "–",
+            share=share(on["cached_again_tokens"] / back) if back else "–",
         )
     )
-    limits("effect")
+    limits(says("limits-effect"))
     times = max(on["preemptions"], 1)
     viewer("effect", engine, n=float(back / times), n_hit=float(on["cached_again_tokens"] / times))
 
@@ -147,8 +148,8 @@ def memory(engine: Engine) -> None:
         found = pictures.swept()
     pictures.memory_picture(found)
     st.markdown(tables.memory_table(found))
-    st.markdown(says("memory-says", most=percent(max(one.shares[-1] for one in found))))
-    limits("memory")
+    st.markdown(says("memory-says", most=share(max(one.shares[-1] for one in found))))
+    limits(says("limits-memory"))
     size = float(crowded().memory.block_size)
     blocks = float(pictures.MEMORIES[0])
     viewer("memory", engine, bs=size, N_kv=blocks * size, n=1640.0)
@@ -191,7 +192,7 @@ def admission(engine: Engine) -> None:
             usual=time(first["ttft_p99_s"]),
         )
     )
-    limits("admission")
+    limits(says("limits-admission"))
     size = float(on.memory.block_size)
     viewer(
         "admission",
@@ -219,12 +220,12 @@ def replicas(engine: Engine) -> None:
     st.markdown(
         says(
             "replicas-says",
-            turn=percent(turn["prefix_hit_share"]),
-            aware=percent(aware["prefix_hit_share"]),
-            busiest=percent(busiest[2]),
+            turn=share(turn["prefix_hit_share"]),
+            aware=share(aware["prefix_hit_share"]),
+            busiest=share(busiest[2]),
         )
     )
-    limits("replicas")
+    limits(says("limits-replicas"))
     viewer("replicas", engine, bs=16.0, n=1640.0, n_old=1579.0, n_hit=1568.0)
 
 
@@ -251,15 +252,15 @@ def trace(engine: Engine) -> None:
             Figure(
                 t("pfx.figure.blocks"),
                 f"{reuse.blocks:,}",
-                more=t("pfx.figure.once", share=percent(reuse.once / max(reuse.blocks, 1))),
+                more=t("pfx.figure.once", share=share(reuse.once / max(reuse.blocks, 1))),
             ),
-            Figure(t("pfx.figure.most"), percent(float(found.shares[-1]))),
+            Figure(t("pfx.figure.most"), share(float(found.shares[-1]))),
         )
     )
     capacity = scenario.kv_capacity().blocks * scenario.memory.block_size
     pictures.replay_picture(found, capacity / found.block_tokens)
     st.markdown(says("trace-says", block=found.block_tokens))
-    limits("trace")
+    limits(says("limits-trace"))
     n = float(round(reuse.mean_prompt_tokens))
     viewer("trace", engine, bs=float(found.block_tokens), n=n, n_old=n)
 

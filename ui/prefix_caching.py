@@ -17,7 +17,6 @@ from ui.engine import simulated, summary
 from ui.language import t
 from ui.prose import prose
 from ui.scenario import current_requests, current_scenario
-from ui.units import duration, significant
 from validation import prefix_traces as traces
 from validation.prefix_caching import (
     Talk,
@@ -40,14 +39,11 @@ __all__ = [
     "Replay",
     "engines_of",
     "kinds",
-    "limits",
     "orders",
-    "percent",
     "replay",
     "says",
     "studied",
     "talk_now",
-    "time",
     "viewer",
 ]
 
@@ -71,21 +67,6 @@ FORMULAS = {
 def says(section: str, **numbers: object) -> str:
     """A section of the lesson's prose with its numbers."""
     return prose(PAGE, section).text.format(**numbers)
-
-
-def limits(part: str) -> None:
-    """Where a part ends."""
-    st.markdown(f":gray[**{t('lesson.limits')}**] {says(f'limits-{part}')}")
-
-
-def percent(share: float) -> str:
-    """A share in percent, in one piece."""
-    return f"{significant(100 * share)}\u00a0%"
-
-
-def time(seconds: float) -> str:
-    """Seconds with the unit that fits, in one piece."""
-    return "\u00a0".join(duration(seconds))
 
 
 def viewer(part: str, engine: Engine, **numbers: float) -> None:

@@ -17,8 +17,9 @@ from model.simulator import simulate
 from ui.engine import simulated
 from ui.language import current_language, t, translator
 from ui.pictures import Picture, draw
-from ui.prefix_caching import Kind, Replay, engines_of, percent
+from ui.prefix_caching import Kind, Replay, engines_of
 from ui.theme import current_theme
+from ui.units import share
 from validation.prefix_caching import (
     STEADY_PER_S,
     Histories,
@@ -117,8 +118,8 @@ def memory_picture(found: Sequence[Swept]) -> None:
         "pfx.memory.alt",
         few=f"{MEMORIES[0]:,}",
         many=f"{MEMORIES[-1]:,}",
-        low=percent(min(one.shares[0] for one in found)),
-        high=percent(max(one.shares[-1] for one in found)),
+        low=share(min(one.shares[0] for one in found)),
+        high=share(max(one.shares[-1] for one in found)),
     )
     draw(Picture(_memory(current_language(), current_theme(), found), alt), "pfx.memory")
 
@@ -160,7 +161,7 @@ def engines_picture(guard: int) -> list[Kind]:
     alt = t(
         "pfx.engines.alt",
         said=t("list.separator").join(
-            f"{t(f'choice.{kind.setting}')}: {percent(kind.numbers['prefix_hit_share'])}"
+            f"{t(f'choice.{kind.setting}')}: {share(kind.numbers['prefix_hit_share'])}"
             for kind in found
         ),
     )
@@ -197,9 +198,9 @@ def replay_picture(found: Replay, own_blocks: float) -> None:
     alt = t(
         "pfx.replay.alt",
         few=f"{found.blocks[0]:,}",
-        low=percent(float(found.shares[0])),
+        low=share(float(found.shares[0])),
         many=f"{found.blocks[-1]:,}",
-        high=percent(float(found.shares[-1])),
+        high=share(float(found.shares[-1])),
     )
     look = current_language(), current_theme()
     figure = _replay(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ui.language import t
-from ui.prefix_caching import Kind, percent, time
+from ui.prefix_caching import Kind
 from ui.prefix_caching_pictures import MEMORIES, Swept
-from ui.units import significant
+from ui.units import share, significant, time
 from validation.prefix_caching import Admission, Talk, TalkTurns
 
 __all__ = [
@@ -31,7 +31,7 @@ def turns_table(talk: Talk, found: TalkTurns) -> str:
     """Tokens of every turn, with and without the cache."""
     heads = [t(f"pfx.turns.head.{name}") for name in ("turn", "prompt", "found", "with", "share")]
     rows = [
-        [str(k + 1), f"{prompt:,}", f"{hit:,}", f"**{rest:,}**", percent(hit / prompt)]
+        [str(k + 1), f"{prompt:,}", f"{hit:,}", f"**{rest:,}**", share(hit / prompt)]
         for k, (prompt, hit, rest) in enumerate(
             zip(found.prompt, found.found, found.computed, strict=True)
         )
@@ -43,7 +43,7 @@ def turns_table(talk: Talk, found: TalkTurns) -> str:
             f"{total[0]:,}",
             f"{total[1]:,}",
             f"**{total[2]:,}**",
-            percent(total[1] / total[0]),
+            share(total[1] / total[0]),
         ]
     )
     return _table(heads, rows)
@@ -62,7 +62,7 @@ def kinds_table(found: Sequence[Kind]) -> str:
                 f"{t(f'policy.{kind.engine}')} · {t(f'pfx.cache.{kind.setting}')}",
                 time(numbers["ttft_p50_s"]),
                 time(numbers["ttft_p99_s"]),
-                percent(numbers["prefix_hit_share"]),
+                share(numbers["prefix_hit_share"]),
                 f"{kind.computed_tokens:,.0f}",
                 f"{numbers['cached_again_tokens']:,}",
                 f"{numbers['recomputed_tokens']:,}",
@@ -81,8 +81,8 @@ def memory_table(found: Sequence[Swept]) -> str:
         best = max(one.shares)
         enough = next(
             blocks
-            for blocks, share in zip(MEMORIES, one.shares, strict=True)
-            if share >= 0.95 * best
+            for blocks, found_share in zip(MEMORIES, one.shares, strict=True)
+            if found_share >= 0.95 * best
         )
         rows.append(
             [
@@ -136,7 +136,7 @@ def orders_table(found: Sequence[Kind]) -> str:
             time(kind.numbers["ttft_p50_s"]),
             time(kind.numbers["ttft_p99_s"]),
             time(kind.numbers["queue_p99_s"]),
-            percent(kind.numbers["prefix_hit_share"]),
+            share(kind.numbers["prefix_hit_share"]),
             f"{kind.computed_tokens:,.0f}",
         ]
         for kind in found
@@ -152,11 +152,11 @@ def routers_table(found: Sequence[Kind], busiest: Sequence[float]) -> str:
             t(f"choice.{kind.setting}"),
             time(kind.numbers["ttft_p50_s"]),
             time(kind.numbers["ttft_p99_s"]),
-            percent(kind.numbers["prefix_hit_share"]),
+            share(kind.numbers["prefix_hit_share"]),
             f"{kind.computed_tokens:,.0f}",
             f"{kind.numbers['preemptions']:,}",
-            percent(share),
+            share(most),
         ]
-        for kind, share in zip(found, busiest, strict=True)
+        for kind, most in zip(found, busiest, strict=True)
     ]
     return _table([t(f"pfx.head.{name}") for name in names], rows)

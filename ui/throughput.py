@@ -17,7 +17,7 @@ from ui.pictures import Picture, draw
 from ui.prose import prose
 from ui.scenario import dynamic_batch, input_tokens, output_tokens, static_batch
 from ui.theme import current_theme
-from ui.units import significant
+from ui.units import signed, significant
 from validation.throughput import (
     Case,
     Engine,
@@ -349,16 +349,8 @@ def pairs_table(case: Case) -> str:
                 significant(pair.formula, 4),
                 significant(pair.drawn, 4) if pair.drawn != pair.formula else "–",
                 f"**{significant(pair.simulated, 4)}**",
-                _signed(pair.difference),
+                signed(pair.difference),
                 " ".join(reasons),
             ]
         )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _signed(share: float) -> str:
-    """In percent, on one line."""
-    if abs(share) < 5e-5:
-        return "0\u00a0%"
-    size = abs(share) * 100
-    return f"{'+' if share > 0 else '−'}{size:.{2 if size < 1 else 1}f}\u00a0%"

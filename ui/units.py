@@ -7,7 +7,18 @@ import math
 from charts.numbers import NOTHING, significant
 from ui.language import t
 
-__all__ = ["count", "duration", "figure", "percent", "rate", "setting", "signed", "significant"]
+__all__ = [
+    "count",
+    "duration",
+    "figure",
+    "percent",
+    "rate",
+    "setting",
+    "share",
+    "signed",
+    "significant",
+    "time",
+]
 
 
 def figure(number: str, unit: str) -> str:
@@ -22,6 +33,11 @@ def duration(seconds: float) -> tuple[str, str]:
     return significant(seconds), t("unit.s")
 
 
+def time(seconds: float) -> str:
+    """Seconds or milliseconds with their unit, in one piece."""
+    return "\u00a0".join(duration(seconds))
+
+
 def setting(seconds: float) -> tuple[str, str]:
     """A time that somebody has set: as many digits as it has, no more."""
     if abs(seconds) < 1:
@@ -32,6 +48,11 @@ def setting(seconds: float) -> tuple[str, str]:
 def percent(share: float) -> tuple[str, str]:
     """A share of 1 as percent."""
     return significant(share * 100), t("unit.percent")
+
+
+def share(part: float) -> str:
+    """A share of 1 as percent, in one piece."""
+    return "\u00a0".join(percent(part))
 
 
 def signed(share: float, digits: int = 3) -> str:

@@ -27,6 +27,7 @@ from validation.planner_engine import (
     beside,
     chunk_s,
     decode_batch,
+    engines_for,
     pace_s,
 )
 from validation.planner_load import Load, load_of
@@ -147,7 +148,7 @@ def plan(scenario: Scenario, promise: float | None = 0.99) -> Plan | Refusal:
     carried = carried_by_one(scenario, promise)
     if not carried.ttft_per_s:
         return _refusal(scenario, load, promise)
-    ttft, room = (_engines(load.rate_per_s, rate) for rate in carried)
+    ttft, room = (engines_for(load.rate_per_s, rate) for rate in carried)
     engines = max(ttft, room)
     if engines > MOST_ENGINES:
         return Refusal("engines")
@@ -171,7 +172,7 @@ def engines_at(scenario: Scenario, promise: float | None, rate_per_s: float) -> 
     carried = carried_by_one(scenario, promise)
     if not min(carried):
         return math.nan
-    return float(max(_engines(rate_per_s, rate) for rate in carried))
+    return float(max(engines_for(rate_per_s, rate) for rate in carried))
 
 
 def carried_by_one(scenario: Scenario, promise: float | None) -> Carried:
@@ -210,11 +211,6 @@ def _largest_rate(keeps: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
-
-
-def _engines(rate_per_s: float, each_per_s: float) -> int:
-    """F32a."""
-    return int(formulas.get("F32a").evaluate({"lambda": rate_per_s, "mu_inst": each_per_s}))
 
 
 def _refusal(scenario: Scenario, load: Load, promise: float | None) -> Refusal:

@@ -4,8 +4,8 @@ Iterations take the seconds of the scenario's own clock, so that communication b
 experts, which F5 and F19 leave out, are counted. Times in seconds, lengths in tokens.
 
 Public: :func:`largest`, :func:`chunk_s`, :func:`chunk_beside`, :func:`decode_batch`,
-:func:`batch_in_memory`, :func:`load_that_keeps`, :func:`pace_s`, :class:`Beside`,
-:func:`beside`.
+:func:`batch_in_memory`, :func:`engines_for`, :func:`load_that_keeps`, :func:`pace_s`,
+:class:`Beside`, :func:`beside`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
     "chunk_beside",
     "chunk_s",
     "decode_batch",
+    "engines_for",
     "largest",
     "load_that_keeps",
     "pace_s",
@@ -87,6 +88,11 @@ def batch_in_memory(scenario: Scenario, context: float) -> int:
     """F9a: requests of the mean context whose KV an engine holds."""
     capacity = scenario.kv_capacity()
     return kv_cache.paged_batch(capacity.tokens, context, capacity.block_size)
+
+
+def engines_for(rate_per_s: float, each_per_s: float) -> int:
+    """F32a: whole engines for a rate of which one carries ``each_per_s``."""
+    return int(formulas.get("F32a").evaluate({"lambda": rate_per_s, "mu_inst": each_per_s}))
 
 
 @lru_cache(maxsize=4096)

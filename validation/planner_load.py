@@ -17,6 +17,7 @@ from model.workload import Arrivals, Lengths, Stream, Workload
 __all__ = ["Load", "asked", "load_of"]
 
 _SAMPLE = 2000  # requests that means are taken of
+_LINK = ("link_bytes_per_s", "link_latency_s")  # what a plan keeps of a cluster
 
 
 def asked(
@@ -25,10 +26,12 @@ def asked(
     """One engine of the scenario, with its kind of requests at this rate and with these promises.
 
     Requests that come from a file, all at once or from users who wait have no rate; in their place
-    come requests of the mean lengths ``means`` (prompt, output), at random times.
+    come requests of the mean lengths ``means`` (prompt, output), at random times. Of the scenario's
+    cluster only the link between pools is kept.
     """
     workload = scenario.workload
-    one = replace(scenario, slo=slo, n_engines=1, cluster=Cluster())
+    link = {name: getattr(scenario.cluster, name) for name in _LINK}
+    one = replace(scenario, slo=slo, n_engines=1, cluster=Cluster(**link))
     kinds = {stream.arrivals.kind for stream in getattr(workload, "streams", ())}
     if kinds and kinds <= set(OPEN_LOOP):
         return replace_at(one, RATE, rate_per_s)

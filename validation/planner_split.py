@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import formulas
-from model.cluster import Cluster
 from model.parameters import with_policy
 from model.scenario import Scenario
 from validation.planner import MOST_ENGINES, Refusal
@@ -24,6 +23,7 @@ from validation.planner_engine import (
     batch_in_memory,
     chunk_s,
     decode_batch,
+    engines_for,
     load_that_keeps,
 )
 from validation.planner_load import load_of
@@ -107,7 +107,7 @@ def split(scenario: Scenario, promise: float | None = 0.99) -> Split | Refusal:
     decode_s = chunk_s(cost, batch, load.context_tokens, 0, 0.0)
     decode_rate = formulas.get("F32d").evaluate({"B_d": batch, "L": output, "t_d": decode_s})
     prefill_rate = prefill_load * formulas.get("F32c").evaluate({"t_p": prefill_s})
-    pools = [_engines(load.rate_per_s, rate) for rate in (prefill_rate, decode_rate)]
+    pools = [engines_for(load.rate_per_s, rate) for rate in (prefill_rate, decode_rate)]
     if sum(pools) > MOST_ENGINES:
         return Refusal("engines")
     return Split(
@@ -127,10 +127,6 @@ def split(scenario: Scenario, promise: float | None = 0.99) -> Split | Refusal:
     )
 
 
-def _engines(rate_per_s: float, each_per_s: float) -> int:
-    return int(formulas.get("F32a").evaluate({"lambda": rate_per_s, "mu_inst": each_per_s}))
-
-
 def split_deployment(scenario: Scenario, found: Split) -> Scenario:
     """Both pools as a scenario: DistServe's dispatch, a mean prompt an iteration.
 
@@ -142,5 +138,6 @@ def split_deployment(scenario: Scenario, found: Split) -> Scenario:
         max_num_batched_tokens=found.max_num_batched_tokens,
         enable_chunked_prefill=True,
     )
-    cluster = Cluster(prefill_engines=found.prefill_engines, dispatch="distserve")
+    prefill = found.prefill_engines
+    cluster = replace(scenario.cluster, prefill_engines=prefill, dispatch="distserve")
     return replace(scenario, policy=policy, n_engines=found.engines, cluster=cluster)

@@ -21,6 +21,7 @@ _TIMES = 10
 """The first question is about so many times the scenario's own rate."""
 _USUAL_RATE = 20.0
 _PRICE = 2.0  # a teaching value
+_RATE, _TTFT_S, _TPOT_MS = (0.01, 10_000.0), (0.01, 600.0), (1.0, 5000.0)  # lowest, highest
 _CODES = dict(zip(("p99", "p90", "mean"), PROMISES, strict=True))
 
 
@@ -37,19 +38,19 @@ class Asked:
 
 
 def asks(scenario: Scenario) -> Asked:
-    """The controls, and what they say."""
+    """The controls, and what they say; what the panel has beyond their limits is taken to them."""
     own = rate_or_none(scenario)
     first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
     rate = first.number_input(
-        t("plan.rate"), 0.01, 10_000.0, _first_rate(own), _step(own), "%g",
+        t("plan.rate"), *_RATE, _first_rate(own), _step(own), "%g",
         key="rate", bind="query-params",
     )  # fmt: skip
     ttft = second.number_input(
-        t("plan.ttft"), 0.01, 600.0, scenario.slo.ttft_s, 0.1, "%g",
+        t("plan.ttft"), *_TTFT_S, _within(_TTFT_S, scenario.slo.ttft_s), 0.1, "%g",
         key="ttft", bind="query-params",
     )  # fmt: skip
     tpot = third.number_input(
-        t("plan.tpot"), 1.0, 5000.0, 1000 * scenario.slo.tpot_s, 5.0, "%g",
+        t("plan.tpot"), *_TPOT_MS, _within(_TPOT_MS, 1000 * scenario.slo.tpot_s), 5.0, "%g",
         key="tpot", bind="query-params",
     )  # fmt: skip
     price = fourth.number_input(
@@ -65,7 +66,12 @@ def asks(scenario: Scenario) -> Asked:
 
 
 def _first_rate(own: float | None) -> float:
-    return _USUAL_RATE if own is None else min(_TIMES * own, 10_000.0)
+    return _USUAL_RATE if own is None else _within(_RATE, _TIMES * own)
+
+
+def _within(limits: tuple[float, float], value: float) -> float:
+    lowest, highest = limits
+    return min(max(value, lowest), highest)
 
 
 def _step(own: float | None) -> float:

@@ -11,7 +11,7 @@ from ui.language import error_markdown, t
 from ui.planner.asks import Asked
 from ui.planner.study import Study, start
 from ui.planner.words import bound, promised, says, significant, time
-from ui.units import percent
+from ui.units import share
 from validation.planner import Plan
 from validation.planner_check import SEEDS, Found, Outcome, requests_for
 from validation.planner_engine import GRID
@@ -67,8 +67,8 @@ def _progress(study: Study, asked: Asked) -> None:
     found = study.found
     runs = 0 if found is None else found.runs
     tried = 0 if found is None else len(found.tried)
-    share = 1 - 0.75 ** (runs / len(SEEDS))  # nobody knows how many it takes
-    bar.progress(share, text=t("plan.check.bar", runs=runs, tried=tried))
+    done = 1 - 0.75 ** (runs / len(SEEDS))  # nobody knows how many it takes
+    bar.progress(done, text=t("plan.check.bar", runs=runs, tried=tried))
     button.button(
         t("sweep.cancel"),
         key="plan.cancel",
@@ -140,7 +140,7 @@ def _line(name: str, outcome: Outcome) -> list[str]:
     verdict = "yes" if outcome.good else "sinks" if outcome.sinks else "no"
     return [
         name,
-        "\u00a0".join(percent(outcome.attainment)),
+        share(outcome.attainment),
         *(time(outcome.mean(f"{key}_s")) for key in ("ttft_p50", "ttft_p99")),
         *(time(outcome.mean(f"{key}_s")) for key in ("tpot_p50", "tpot_p99")),
         significant(outcome.mean("decodes_mean")),

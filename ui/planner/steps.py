@@ -17,7 +17,7 @@ from ui.panel.uploads import hold
 from ui.planner.asks import Asked
 from ui.planner.words import bound, promised, significant, time
 from ui.scenario import current_scenario
-from ui.units import percent
+from ui.units import share
 from validation.planner import Plan, Refusal, deployment, price_of_a_million
 from validation.planner_check import Found, requests_for
 
@@ -138,9 +138,9 @@ def _simulated(step: str, asked: Asked, plan: Plan, found: Found | None) -> str:
     if step == "bound":
         return t("plan.found.bound", p99=time(outcome.mean("ttft_p99_s")))
     if step == "engines":
-        share = "\u00a0".join(percent(outcome.attainment))
         stem = "engines" if found.needed is None else "needed"
-        return t(f"plan.found.{stem}", share=share, needed=found.needed)
+        kept = share(outcome.attainment)
+        return t(f"plan.found.{stem}", share=kept, needed=found.needed)
     if found.needed is None:
         return "–"
     cost = price(asked, found.needed * plan.gpus_per_engine, plan.tokens_per_s)

@@ -12,7 +12,7 @@ from model.steady_load import gpus, rate_of
 from ui.language import t
 from ui.panel.uploads import requests_of
 from ui.prose import prose
-from ui.units import duration, setting
+from ui.units import setting, time
 from validation import slo_lesson as lesson
 
 __all__ = [
@@ -33,11 +33,6 @@ PAGE = "slo"
 def says(section: str, **numbers: object) -> str:
     """A section of the lesson's prose with its numbers."""
     return prose(PAGE, section).text.format(**numbers)
-
-
-def time(seconds: float) -> str:
-    """Seconds or milliseconds with their unit, on one line."""
-    return "\u00a0".join(duration(seconds))
 
 
 def bound(seconds: float) -> str:
