@@ -23,8 +23,9 @@ from benchmarks.inputs import (
 )
 from benchmarks.report import measure, ms, table
 from model import catalogue, recording
+from model.cluster import DISPATCHES, Cluster
 from model.metrics import summary
-from model.scenario import Memory
+from model.scenario import Memory, Scenario
 from model.schedulers import Sarathi, VllmV0, VllmV1
 from model.simulator import simulate
 from model.workload import Arrivals, Workload
@@ -193,11 +194,38 @@ def naive(data: Path, repeat: int) -> str:
     return table("Against a naive loop (linear clock)", head, rows)
 
 
+def clusters(data: Path, repeat: int) -> str:
+    """Engines whose ends send something: a closed loop on several of them, and pools.
+
+    Each end may send a request to any engine, so none may run ahead of the others' ends.
+    """
+    stream = replace(
+        steady_workload(2000).streams[0], arrivals=Arrivals("closed_loop", users=64)
+    )
+    kinds = {"least_work": Cluster(router="least_work")}
+    kinds |= {name: Cluster(prefill_engines=1, dispatch=name) for name in DISPATCHES}
+    rows = []
+    for name, cluster in kinds.items():
+        for policy in (VllmV1(), Sarathi(max_num_seqs=256)):
+            scenario = Scenario(Workload((stream,)), policy, n_engines=4, cluster=cluster)
+            requests = scenario.requests()
+            result = simulate(scenario, requests)
+            median_s = measure(lambda s=scenario, r=requests: simulate(s, r), repeat).median_s
+            iterations = len(result.iterations["start_s"])
+            decisions = result.stats["decisions"]
+            rows.append(
+                (name, policy.name, iterations, decisions, ms(median_s), iterations / median_s)
+            )
+    head = ("cluster", "policy", "iterations", "decisions", "median", "iterations/s")
+    return table("2,000 requests of 64 users on four engines", head, rows)
+
+
 SECTIONS = {
     "peers": peers,
     "azure": azure,
     "presets": presets,
     "linearity": linearity,
+    "clusters": clusters,
     "naive": naive,
 }
 """Name on the command line -> measurement (data folder, repetitions)."""
