@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ def spread_of(sample: np.ndarray, *, by_t: bool | None = None, share: bool = Fal
     return Spread(mean, max(low, 0.0), min(high, 1.0)) if share else Spread(mean, low, high)
 
 
+@lru_cache(maxsize=256)
 def t_quantile(share: float, freedom: int) -> float:
     """Student's t below which ``share`` (0.5 to 1, exclusive) of the distribution lies.
 

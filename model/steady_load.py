@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -78,8 +79,8 @@ class Run:
 
     ``growth`` is how many more requests were in the system at the last arrival than at the end of
     warm-up; ``attempts_mean`` is how often a client came, retries included. SLO throughput is in
-    requests/s per GPU. Percentiles are those of the requests that
-    have a first token (TTFT) or two (TPOT), nan where none has.
+    requests/s per GPU. Percentiles are those of the requests that have a first token (TTFT) or two
+    (TPOT), nan where none has.
     """
 
     seed: int
@@ -236,6 +237,7 @@ def _at(scenario: Scenario, rate_per_s: float, seed: int, requests: int) -> Scen
     return replace_at(scenario, RATE, min(per_s, _FASTEST_PER_S))
 
 
+@lru_cache(maxsize=128)
 def _requests_per_arrival(scenario: Scenario) -> float:
     """1, or more where conversations go on after the request with which they begin."""
     if not any(stream.has_conversations for stream in scenario.workload.streams):

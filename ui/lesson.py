@@ -118,7 +118,12 @@ def number_exercise(
     form = st.form(f"exercise-{name}", border=False)
     with form.container(horizontal=True, vertical_alignment="bottom"):
         given = st.number_input(
-            t("lesson.answer"), value=None, step=1, key=f"exercise.{name}", width=200
+            t("lesson.answer"),
+            value=None,
+            step=1,
+            key=f"exercise.{name}",
+            persist_state="session",  # it is still there after a look at another part
+            width=200,
         )
         st.form_submit_button(t("lesson.check"))
     if given is None:

@@ -61,3 +61,14 @@ def test_a_mistake_gets_its_own_hint_and_the_answer_is_praised(open_app):
     assert app.success
     app.button(key="slo.variant.goodput.again").click().run()
     assert app.number_input(key="exercise.slo.goodput.1").value is None
+
+
+def test_an_answer_is_still_there_after_a_look_at_another_part(open_app):
+    app = open_app(page="slo", part="goodput")
+    app.button(key="prediction.slo.goodput.1").click().run()
+    app.number_input(key="exercise.slo.goodput.0").set_value(12)
+    next(b for b in app.main.button if b.label == "Check").click().run()
+    for part in ("exercise", "goodput"):
+        app.segmented_control(key="choice.part").set_value(part).run()
+    assert app.number_input(key="exercise.slo.goodput.0").value == 12
+    assert "per GPU" in app.warning[0].value
