@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Executor, wait
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from model.goodput import SHARE
 from model.metrics import meets_slo
 from model.metrics.latency import Columns, Window
 from model.metrics.usage import time_mean
+from model.running import answers
 from model.scenario import LARGEST_ENGINES, Scenario, Slo
 from model.simulator import simulate
 from model.steady_load import WARM_UP_SHARE, Run, affordable, measured, rate_of, steady
@@ -30,7 +31,6 @@ SEEDS = (0, 1, 2)
 FEWEST_REQUESTS, MOST_REQUESTS = 500, 12_000
 _STAYS = 12  # a backlog near its limit fills slowly; shorter runs take that for growth
 _MOST_ITERATIONS = 1_000_000  # of a run
-_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,38 +234,24 @@ class _Bench:
             return Outcome(engines, 0, error=error)
         requests = requests_for(scenario, self._stay_s)
         tasks = [(scenario, seed, requests) for seed in SEEDS]
-        answers = self._play(tasks)
-        if answers is None:
+        found = self._play(tasks)
+        if found is None:
             return None
         cluster = scenario.cluster
-        faults = [answer for answer in answers if isinstance(answer, LabError)]
+        faults = [answer for answer in found if isinstance(answer, LabError)]
         sizes = scenario.n_engines, cluster.prefill_engines
         if faults:
             return Outcome(*sizes, error=faults[0])
-        runs, iterations = zip(*answers, strict=True)
+        runs, iterations = zip(*found, strict=True)
         return Outcome(*sizes, runs, iterations)
 
     def _play(self, tasks: list) -> list | None:
-        if self._executor is None:
-            answers = []
-            for task in tasks:
-                if self._is_stopped():
-                    return None
-                answers.append(measure(*task))
-                self.runs += 1
-            return answers
-        futures = [self._executor.submit(measure, *task) for task in tasks]
-        try:
-            waiting = set(futures)
-            while waiting:
-                if self._is_stopped():
-                    return None
-                done, waiting = wait(waiting, timeout=_POLL_S)
-                self.runs += len(done)
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+        calls = enumerate((measure, *task) for task in tasks)
+        found = {}
+        for place, answer in answers(calls, self._executor, self._is_stopped):
+            found[place] = answer
+            self.runs += 1
+        return [found[place] for place in range(len(tasks))] if len(found) == len(tasks) else None
 
     def _is_stopped(self) -> bool:
         self.stopped = self.stopped or self._cancelled()
