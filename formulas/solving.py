@@ -20,6 +20,7 @@ JUMPS = (sympy.floor, sympy.ceiling, Largest, Smallest, sympy.Piecewise, sympy.S
          sympy.Integral, sympy.harmonic, sympy.erf)  # fmt: skip
 _GRID = 400
 _STEPS = 200
+_JUMP_SHARE = 1e-6  # of the difference at both ends: what is left of it at a root
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,10 @@ def bracketed_root(
     """The smallest root of ``difference`` in a wide range of the symbol, and the bracket around it.
 
     A grid (logarithmic for positive symbols) finds the first change of sign, halving narrows it to
-    the last digits. None where the sign never changes.
+    the last digits. Where the difference only jumps over 0, a later root is preferred. None where
+    the sign never changes.
     """
-    before = None
+    before = jump = None
     for x in _grid(entry):
         y = difference(x)
         if not math.isfinite(y):
@@ -116,9 +118,12 @@ def bracketed_root(
         if y == 0:
             return x, (x, x)
         if before is not None and (before[1] < 0) != (y < 0):
-            return _halved(difference, before, (x, y))
+            found = _halved(difference, before, (x, y))
+            if abs(difference(found[0])) <= _JUMP_SHARE * (abs(before[1]) + abs(y)):
+                return found
+            jump = jump or found
         before = (x, y)
-    return None
+    return jump
 
 
 def _grid(entry: Quantity) -> list[float]:
