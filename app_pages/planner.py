@@ -28,7 +28,7 @@ from ui.scenario import current_scenario
 from ui.throughput import apply_style
 from validation.planner import Plan, Refusal, plan, price_of_a_million
 from validation.planner_load import load_of
-from validation.planner_split import split
+from validation.planner_split import Split, split
 
 PARTS = ("plan", "check", "pools", "load")
 FORMULAS = {
@@ -65,6 +65,8 @@ def planned(asked: Asked, found: Plan | Refusal) -> None:
             engines=f"{found.engines:,}",
             for_ttft=f"{found.engines_prefill:,}",
             for_room=f"{found.engines_batch:,}",
+            ttft=significant(found.carried.ttft_per_s),
+            room=significant(found.carried.room_per_s),
             share=promised(found.promise),
         )
     )
@@ -102,7 +104,11 @@ def pools(asked: Asked, found: Plan | Refusal) -> None:
 
 def over_load(asked: Asked, found: Plan | Refusal) -> None:
     st.markdown(says("load"))
-    load_picture(asked)
+    pair = split(asked.scenario, asked.promise)
+    if isinstance(found, Refusal):
+        refused(found)
+    if isinstance(found, Plan) or isinstance(pair, Split):
+        load_picture(asked)
     if isinstance(found, Plan):
         cost = price(asked, found.gpus, found.tokens_per_s)
         st.markdown(says("load-read", price=significant(cost), gpus=f"{found.gpus:,}"))

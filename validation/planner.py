@@ -66,7 +66,10 @@ class Refusal:
 
 class Carried(NamedTuple):
     """Requests/s that one engine carries: while TTFT is kept as promised (F28, F28b), and while it
-    is stable with room for all who decode (F28a, F29)."""
+    is stable with room in memory for all who decode (F28a, F29).
+
+    TPOT bounds neither by itself: while a chunk fits beside the decodes, so do these.
+    """
 
     ttft_per_s: float
     room_per_s: float
@@ -126,10 +129,13 @@ class Plan:
 
     @property
     def binding(self) -> str:
-        """ "prefill", "batch", or "both" where they ask for the same number."""
+        """ "prefill", "memory", or "both" where they ask for the same number.
+
+        An engine that keeps TTFT is stable, so that more engines for room are more for memory.
+        """
         if self.engines_prefill == self.engines_batch:
             return "both"
-        return "prefill" if self.engines_prefill > self.engines_batch else "batch"
+        return "prefill" if self.engines_prefill > self.engines_batch else "memory"
 
     @property
     def tokens_per_s(self) -> float:
@@ -183,8 +189,7 @@ def carried_by_one(scenario: Scenario, promise: float | None) -> Carried:
 @lru_cache(maxsize=256)
 def _carried(scenario: Scenario, promise: float | None) -> Carried:
     load, cost = load_of(scenario), scenario.cost()
-    in_memory = batch_in_memory(scenario, load.context_tokens)
-    room = max(min(in_memory, decode_batch(cost, load.context_tokens, scenario.slo.tpot_s)), 1)
+    room = max(batch_in_memory(scenario, load.context_tokens), 1)
 
     def keeps_ttft(rate: float) -> bool:
         return beside(scenario, replace(load, rate_per_s=rate), 1, promise).keeps

@@ -1,9 +1,14 @@
 """The planner, without a browser: answers follow what is asked, links reproduce it."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
+from model import catalogue
+from model.scenario import Slo
+from ui.panel import link
+from ui.panel.choices import Base, Choices, choices_for
 from ui.planner.study import Study
 
 PARTS = ("plan", "check", "pools", "load")
@@ -135,6 +140,25 @@ def test_more_engines_than_a_scenario_may_have_are_said(open_app):
     assert opened(open_app, part="load", rate="1000").get("plotly_chart")
 
 
+@pytest.mark.parametrize("bound_s", [1e-6, 1e6])
+def test_promises_of_the_panel_beyond_the_limits_are_taken_to_them(open_app, bound_s):
+    """The panel bears from a microsecond to a million seconds, the planner less."""
+    base = catalogue.presets()["customer-service"].scenario
+    choices = choices_for(
+        replace(base, slo=Slo(bound_s, bound_s)), Choices("customer-service"), Base(base)
+    )
+    app = opened(open_app, s=link.write(choices))
+    limits = app.number_input(key="ttft"), app.number_input(key="tpot")
+    assert all(one.value == (one.max if bound_s > 1 else one.min) for one in limits)
+
+
+@pytest.mark.parametrize("tpot", ["1", "50"])
+def test_no_plan_is_said_over_the_load_as_well(open_app, tpot):
+    app = opened(open_app, part="load", ttft="0.01", tpot=tpot)
+    assert "No plan" in app.main.warning[0].value
+    assert not app.get("plotly_chart")
+
+
 def test_room_may_bind(open_app):
     app = opened(open_app, s="preset-preemption-storm~v-2", rate="10")
-    assert "Room or stability binds" in said(app)
+    assert "Memory binds" in said(app)

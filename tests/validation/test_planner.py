@@ -11,7 +11,7 @@ from model.iteration_time import Roofline
 from model.scenario import Scenario, Slo
 from model.schedulers import VllmV1
 from model.workload import Arrivals, Lengths, Stream, Workload
-from validation.planner import Refusal, deployment, plan, price_of_a_million
+from validation.planner import Refusal, carried_by_one, deployment, plan, price_of_a_million
 from validation.planner_engine import beside, chunk_beside, decode_batch
 from validation.planner_load import Load, asked, load_of
 from validation.planner_split import Split, split, split_deployment
@@ -121,9 +121,19 @@ def test_a_plan_by_hand():
 def test_memory_may_bind():
     storm = catalogue.presets()["preemption-storm"].scenario
     found = plan(asked(storm, 6.0, storm.slo))
-    assert found.binding == "batch"
+    assert found.binding == "memory"
     assert found.batch_max == found.batch_memory < found.batch_tpot
     assert found.engines == found.engines_batch
+
+
+@pytest.mark.parametrize("preset", ["customer-service", "conversation", "code", "morning-peak"])
+def test_more_for_room_than_for_ttft_is_more_for_memory(preset):
+    """An engine that keeps TTFT is stable: with memory to spare it carries no less."""
+    found = catalogue.presets()[preset].scenario
+    ample = replace(found, memory=replace(found.memory, kv_blocks=30_000))
+    for promise in (None, 0.99):
+        carried = carried_by_one(asked(ample, 20.0, USUAL), promise)
+        assert carried.ttft_per_s <= carried.room_per_s * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("promise", [None, 0.9, 0.99])

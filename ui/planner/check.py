@@ -151,7 +151,10 @@ def _line(name: str, outcome: Outcome) -> list[str]:
 def _verdict(found: Found, asked: Asked, plan: Plan) -> None:
     """What the simulation says of the number of engines, and where the gap comes from."""
     planned = f"{found.planned:,}"
-    if found.needed is None:
+    if found.needed is None and not found.bounded:
+        fault = next(outcome.error for outcome in found.tried if outcome.error is not None)
+        st.warning(error_markdown(fault), icon=":material/tune:")
+    elif found.needed is None:
         most = max(outcome.engines for outcome in found.tried)
         st.markdown(says("verdict-none", planned=planned, tried=most))
         st.markdown(says("gap-more", **_gap(asked, plan)))
@@ -161,6 +164,8 @@ def _verdict(found: Found, asked: Asked, plan: Plan) -> None:
     elif found.needed < found.planned:
         st.markdown(says("verdict-fewer", planned=planned, needed=f"{found.needed:,}"))
         st.markdown(says("gap-fewer", share=promised(plan.promise), **_gap(asked, plan)))
+    elif found.planned == 1:
+        st.markdown(says("verdict-one"))
     else:
         st.markdown(says("verdict-same", planned=planned))
 
