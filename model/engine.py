@@ -275,7 +275,7 @@ class Engine:
         first = state.iteration
         state.iteration += joined
         if state.iteration > self._most_iterations:
-            raise LabError("too_many_iterations", limit=MOST_ITERATIONS)
+            raise LabError("too_many_iterations", limit=self._most_iterations)
         if decoding:
             state.advance(joined)
             self._finished_rows_context += len(self._finished_rows) * (joined - 1)

@@ -30,7 +30,8 @@ CLUSTERS = {
     "distserve": (3, Cluster(prefill_engines=2, link_bytes_per_s=1e9, link_latency_s=0.01)),
     "splitwise": (3, Cluster(prefill_engines=1, dispatch="splitwise")),
 }
-OFTEN = 8  # decisions of each engine for a request, and again for each of its preemptions
+OFTEN = 30
+"""Decisions of each engine for an arrival or a preemption; a chunk beside a tree is one each."""
 
 
 def with_memory(**values) -> Callable[[Scenario], Scenario]:
@@ -111,5 +112,5 @@ def test_a_few_requests(preset, policy):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("preset", catalogue.presets())
 def test_many_requests(preset, policy):
-    for what, scenario in combinations(preset, policy, 100):
+    for what, scenario in combinations(preset, policy, 40):
         check(what, scenario)
