@@ -7,11 +7,13 @@ import pytest
 
 from model import catalogue
 from model.errors import LabError
-from model.goodput import Curve, Effort, Point
+from model.goodput import Curve, Effort, Frontier, Point
 from model.parameters import with_policy
 from model.steady_load import load_run
+from ui.background import Job
+from ui.slo import goodput as goodput_part
 from ui.slo import study
-from ui.slo.goodput import _most
+from ui.slo.goodput import _largest_rate, _most
 
 PARTS = ("tension", "goodput", "little", "stability", "admission", "exercise")
 ANSWERS = {
@@ -220,6 +222,17 @@ def test_a_policy_that_cannot_run_says_so_beside_the_others(open_app):
     assert not app.exception
     (table,) = (m.value for m in app.main.markdown if "| **" in m.value)
     assert "No stream of this workload has a rate" in table.splitlines()[-1]
+
+
+def test_the_formula_of_goodput_gets_the_rate_of_one_engine(monkeypatch):
+    """Two GPUs an engine: 3 requests/s per GPU are 6 of an engine."""
+    scenario = replace(catalogue.presets()["customer-service"].scenario, tensor_parallel=2)
+    run = replace(load_run(scenario, 2.0, 0, 60), slo_attainment_share=1.0, growth=0)
+    curve = Curve("vllm-v1", scenario, 0.9, 20.0, (Point(3.0, (run,), settled=True),))
+    job = Job({}, found=Frontier((curve,), 1, 1))
+    monkeypatch.setattr(goodput_part.st, "session_state", {"slo.study": job})
+    assert _largest_rate(scenario) == {"R_max": 6.0}
+    assert _largest_rate(replace(scenario, seed=1)) == {}
 
 
 def test_the_largest_slo_throughput_is_told_from_that_at_the_goodput():

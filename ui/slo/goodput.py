@@ -48,7 +48,16 @@ def goodput(scenario: Scenario) -> None:
         if not guess("goodput", says("ask-goodput"), ("falls", "rises", "stays")):
             return
         _measuring(scenario)
-    closing("goodput", scenario, "limits-goodput")
+    closing("goodput", scenario, "limits-goodput", **_largest_rate(scenario))
+
+
+def _largest_rate(scenario: Scenario) -> dict[str, float]:
+    """R_max of F31, of one engine, once the scenario's own policy has been measured."""
+    study: Job | None = st.session_state.get(_STUDY)
+    curves = study.found.curves if study is not None and study.found is not None else ()
+    own = [curve for curve in curves if curve.scenario == scenario and not curve.rough]
+    rates = [curve.goodput.low * scenario.tensor_parallel for curve in own]
+    return {"R_max": rates[0]} if rates and rates[0] > 0 else {}
 
 
 def _measuring(scenario: Scenario) -> None:
