@@ -13,7 +13,7 @@ def open_app():
     """A function that opens a page of the app, given the address's parameters, and runs it once."""
 
     def opened(page: str = "simulator", **params: str) -> AppTest:
-        app = AppTest.from_file(str(ENTRY), default_timeout=30)
+        app = AppTest.from_file(str(ENTRY), default_timeout=120)
         app.switch_page(f"app_pages/{page}.py")
         for name, value in params.items():
             app.query_params[name] = value
