@@ -107,7 +107,7 @@ def conversation(engine: Engine) -> None:
 
 def effect(engine: Engine) -> None:
     scenario, source = lesson_of.studied()
-    st.markdown(says(f"studied-{source}"))
+    st.markdown(says(f"studied-{source}", most=f"{lesson_of.MOST_SIMULATED:,}"))
     found = lesson_of.kinds(scenario)
     st.markdown(tables.kinds_table(found))
     st.caption(t("pfx.table.counted"))

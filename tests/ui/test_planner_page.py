@@ -114,6 +114,24 @@ def test_a_check_runs_and_is_read(open_app):
     assert "Pools: 1 prefill, 1 decode" in words
 
 
+@pytest.mark.parametrize(
+    ("promise", "cells"),
+    [
+        ("p99", "|  | ≤ 1\u00a0s |"),
+        ("p90", "|  | P90 ≤ 1\u00a0s |"),
+        ("mean", "| mean ≤ 1\u00a0s |  |"),
+    ],
+)
+def test_the_promise_stands_below_the_number_that_it_is_about(open_app, promise, cells):
+    app = opened(open_app, part="check", rate="1", promise=promise)
+    app.button(key="plan.check").click().run()
+    study: Study = app.session_state["plan.study"]
+    assert study.ended.wait(120)
+    app.run()
+    assert cells in said(app)
+    assert "one engine is the least there can be" in said(app)
+
+
 def test_a_check_can_be_cancelled(open_app):
     app = opened(open_app, part="check", rate="300")
     app.button(key="plan.check").click().run()

@@ -111,8 +111,8 @@ def _table(found: Found, asked: Asked, plan: Plan) -> str:
         [
             t("plan.check.promised", share=promised(plan.promise)),
             f"≥ {100 * SHARE:g} %",
-            limit if plan.promise is None else "",
-            "" if plan.promise is None else limit,
+            t("plan.check.mean", bound=limit) if plan.promise is None else "",
+            _of_share(plan.promise, limit),
             f"≈ {time(plan.tpot_s)}",
             f"≤ {bound(slo.tpot_s)}",
             f"≈ {significant(plan.decodes)}",
@@ -132,6 +132,13 @@ def _table(found: Found, asked: Asked, plan: Plan) -> str:
         )
         rows.append(_line(name, pools))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _of_share(promise: float | None, limit: str) -> str:
+    """The bound below "TTFT P99": another share is said, the mean stands elsewhere."""
+    if promise is None:
+        return ""
+    return limit if promise == 0.99 else f"P{100 * promise:g} {limit}"
 
 
 def _line(name: str, outcome: Outcome) -> list[str]:

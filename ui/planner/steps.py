@@ -154,7 +154,7 @@ def refused(refusal: Refusal, pool: str = "") -> None:
         t(
             f"plan.refused.{stem}{refusal.reason}",
             needs=time(refusal.needs_s),
-            bound=bound(refusal.bound_s),
+            bound=time(refusal.bound_s) if pool else bound(refusal.bound_s),
         ),
         icon=":material/block:",
     )
