@@ -179,6 +179,19 @@ def admission(engine: Engine) -> None:
         for setting, run in (("off", off), ("on", on))
     ]
     st.markdown(tables.refusals_table(rows))
+    queue_orders()
+    limits(says("limits-admission"))
+    size = float(on.memory.block_size)
+    viewer(
+        "admission",
+        engine,
+        bs=size,
+        n=float(one.prompt_tokens),
+        n_old=float(one.found_tokens),
+    )
+
+
+def queue_orders() -> None:
     st.markdown(says("orders"))
     found = lesson_of.orders()
     st.markdown(tables.orders_table(found))
@@ -191,15 +204,6 @@ def admission(engine: Engine) -> None:
             high=time(longest["ttft_p99_s"]),
             usual=time(first["ttft_p99_s"]),
         )
-    )
-    limits(says("limits-admission"))
-    size = float(on.memory.block_size)
-    viewer(
-        "admission",
-        engine,
-        bs=size,
-        n=float(one.prompt_tokens),
-        n_old=float(one.found_tokens),
     )
 
 

@@ -5,9 +5,9 @@ but that of the answer's last token, which was never fed back; of this the full 
 (F10c). The simulated conversation runs alone on an engine with memory to spare, so that nothing is
 evicted and both must agree to the token.
 
-Public: :class:`Talk`, :func:`turns`, :func:`simulated_turns`, :func:`cached_or_not`,
-:func:`with_blocks`, :func:`conversations`, :func:`crowded`, :func:`steady`, :func:`fleet`,
-:func:`open_histories`, :class:`Admission`, :func:`admissions`.
+Public: :class:`Talk`, :func:`turns`, :func:`alone`, :func:`simulated_turns`,
+:func:`cached_or_not`, :func:`with_blocks`, :func:`conversations`, :func:`crowded`, :func:`steady`,
+:func:`fleet`, :func:`open_histories`, :class:`Admission`, :func:`admissions`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ __all__ = [
     "Talk",
     "TalkTurns",
     "admissions",
+    "alone",
     "cached_or_not",
     "conversations",
     "crowded",
@@ -97,9 +98,8 @@ def turns(talk: Talk) -> TalkTurns:
     return TalkTurns(prompt, found, prompt - found, np.full(talk.turns, talk.answer_tokens))
 
 
-@lru_cache(maxsize=256)
-def simulated_turns(talk: Talk) -> TalkTurns:
-    """The same from a run: vLLM V1, or SGLang's radix tree where a block is one token."""
+def alone(talk: Talk) -> Scenario:
+    """The conversation as a scenario: vLLM V1, or SGLang's radix tree where a block is a token."""
     preset = catalogue.presets()[PRESET].scenario
     stream = Stream(
         name="talk",
@@ -118,7 +118,13 @@ def simulated_turns(talk: Talk) -> TalkTurns:
     scenario = replace(preset, workload=Workload((stream,)))
     if talk.block_size == 1:
         scenario = with_policy(scenario, "sglang")
-    requests = simulate(with_blocks(scenario, talk.block_size)).requests
+    return with_blocks(scenario, talk.block_size)
+
+
+@lru_cache(maxsize=256)
+def simulated_turns(talk: Talk) -> TalkTurns:
+    """The same from a run of :func:`alone`."""
+    requests = simulate(alone(talk)).requests
     prompt, found = requests["prompt_tokens"], requests["cached_tokens"]
     return TalkTurns(prompt, found, prompt - found, requests["emitted_tokens"])
 

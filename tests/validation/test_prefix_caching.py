@@ -7,9 +7,11 @@ import pytest
 
 from model import metrics
 from model.simulator import simulate
+from model.workload import Arrivals, Lengths, Workload
 from validation.prefix_caching import (
     Talk,
     admissions,
+    alone,
     cached_or_not,
     conversations,
     crowded,
@@ -86,12 +88,38 @@ def test_admissions_say_what_the_scheduler_asked_for():
     listed = admissions(result)
     assert len(listed) > 400
     for one in listed:
-        assert one.needed_blocks == one.whole_blocks - one.found_blocks + one.idle_blocks
         assert 0 <= one.idle_blocks <= one.found_blocks
         assert one.needed_blocks <= one.free_blocks
         assert 0 < one.tokens <= min(one.prompt_tokens - one.found_tokens, one.budget_tokens)
     assert any(one.idle_blocks for one in listed)
     assert any(one.idle_blocks < one.found_blocks for one in listed)
+
+
+def test_found_blocks_that_nobody_holds_save_no_memory():
+    """Turn 2 of a chat alone: 860 tokens are 54 blocks; 799 stored fill 49, all without a user."""
+    first, *_ = admissions(simulate(alone(Talk(600, 60, 200, turns=2))))
+    assert (first.prompt_tokens, first.found_tokens) == (860, 784)
+    assert (first.whole_blocks, first.found_blocks, first.idle_blocks) == (54, 49, 49)
+    assert first.needed_blocks == 54
+
+
+def test_found_blocks_that_somebody_holds_save_memory():
+    """Two prompts of 100 tokens with 64 in common at once: 7 blocks, 4 of them in use already."""
+    preset = conversations()
+    (stream,) = preset.workload.streams
+    both = replace(
+        stream,
+        n_requests=2,
+        arrivals=Arrivals("constant", rate_per_s=20.0),
+        prompt=Lengths("fixed", 100.0),
+        output=Lengths("fixed", 100.0),
+        prefix_groups=1,
+        shared_prefix_tokens=64,
+        turns=replace(stream.turns, mean_turns=1.0),
+    )
+    (second,) = admissions(simulate(replace(preset, workload=Workload((both,)))))
+    assert (second.whole_blocks, second.found_blocks, second.idle_blocks) == (7, 4, 0)
+    assert second.needed_blocks == 3
 
 
 def test_refusals_are_counted_by_reason():

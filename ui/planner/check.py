@@ -7,6 +7,7 @@ import math
 import streamlit as st
 
 from model.goodput import SHARE
+from ui.background import bar
 from ui.language import error_markdown, t
 from ui.planner.asks import Asked
 from ui.planner.study import Study, start
@@ -61,22 +62,10 @@ def check_view(asked: Asked, plan: Plan) -> None:
 
 def _progress(study: Study, asked: Asked) -> None:
     """Drawn anew by itself; when the check has ended, the whole page is."""
-    if not study.running:
-        st.rerun(scope="app")
-    bar, button = st.columns([5, 1], vertical_alignment="center")
     found = study.found
     runs = 0 if found is None else found.runs
     tried = 0 if found is None else len(found.tried)
-    done = 1 - 0.75 ** (runs / len(SEEDS))  # nobody knows how many it takes
-    bar.progress(done, text=t("plan.check.bar", runs=runs, tried=tried))
-    button.button(
-        t("sweep.cancel"),
-        key="plan.cancel",
-        icon=":material/stop:",
-        on_click=study.cancel,
-        disabled=study.stop.is_set(),
-        width="stretch",
-    )
+    bar(study.job, t("plan.check.bar", runs=runs, tried=tried), "plan")
     if found is not None:
         st.markdown(_table(found, asked, study.plan))
 

@@ -14,7 +14,7 @@ from model.workers import shared
 from ui import background
 from ui.background import Job
 from validation.planner import Plan, deployment
-from validation.planner_check import Found, check
+from validation.planner_check import SEEDS, Found, check
 from validation.planner_split import Split, split_deployment
 
 __all__ = ["Study", "start"]
@@ -38,11 +38,6 @@ class Study:
     @property
     def running(self) -> bool:
         return self.job.running
-
-    @property
-    def stop(self) -> threading.Event:
-        """Set once it has been asked to end."""
-        return self.job.stop
 
     @property
     def ended(self) -> threading.Event:
@@ -76,6 +71,7 @@ def start(scenario: Scenario, plan: Plan, split: Split | None) -> Study:
         )
         for found in steps:
             job.found = found
+            job.progress(found.runs, found.runs + len(SEEDS))  # nobody knows how many it takes
 
     study.job = background.start(plan, work)
     return study
