@@ -8,10 +8,10 @@ import streamlit as st
 
 from formulas import get
 from model.scenario import Scenario
+from ui.cards import Door, open_button
 from ui.engine import summary
 from ui.language import t
 from ui.lesson import Figure, figures
-from ui.pages import file_of
 from ui.prose import prose
 from ui.slo import knobs
 from ui.slo.frame import BESIDE, closing
@@ -60,7 +60,9 @@ def morning_peak(_panel: Scenario) -> None:
     work = lesson_of.decode_work(chosen, *BESIDE)
     closing("exercise", chosen, "limits-peak", F_dec=work)
     st.markdown(says("next"))
-    st.page_link(file_of("simulator"), label=t("page.simulator"), icon=":material/arrow_forward:")
+    open_button(
+        Door("simulator", preset=knobs.PRESET), t("page.simulator"), key="slo.peak.simulator"
+    )
 
 
 def _hints(scenario: Scenario) -> None:
