@@ -53,6 +53,7 @@ __all__ = [
     "WARM_UP_SHARE",
     "Run",
     "affordable",
+    "counted_window",
     "gpus",
     "grows",
     "load_run",
@@ -60,6 +61,7 @@ __all__ = [
     "rate_of",
     "saturation",
     "steady",
+    "with_warm_up",
 ]
 
 WARM_UP_SHARE = 0.2
@@ -165,18 +167,15 @@ def measured(
 
     ``begins`` (bool, one a row) are the requests with which conversations begin, where there are.
     """
+    window = counted_window(requests, begins)
+    start_s, last_s = window.start_s, window.end_s
     arrival_s = requests["arrival_s"]
-    outside_s = np.sort(arrival_s if begins is None else arrival_s[begins])
-    outside_s = outside_s[np.isfinite(outside_s)]
-    warm_up = WARM_UP_SHARE if begins is None else TALK_WARM_UP_SHARE
-    first = min(int(warm_up * len(outside_s)), len(outside_s) - 1)
-    start_s, last_s = float(outside_s[first]), float(outside_s[-1])
     inside = (arrival_s >= start_s) & (arrival_s <= last_s)
     counted = {name: column[inside] for name, column in requests.items()}
     growth = _in_system(requests, last_s) - _in_system(requests, start_s)
     slo = scenario.slo
     times = percentiles(ttft_s(counted), (50, 90, 99)), percentiles(tpot_s(counted), (50, 90, 99))
-    good_per_s = slo_throughput_per_s(requests, slo, Window(start_s, last_s, True))
+    good_per_s = slo_throughput_per_s(requests, slo, window)
     return Run(
         seed=seed,
         requests=len(counted["arrival_s"]),
@@ -190,6 +189,24 @@ def measured(
         **dict(zip(("ttft_p50_s", "ttft_p90_s", "ttft_p99_s"), times[0].tolist(), strict=True)),
         **dict(zip(("tpot_p50_s", "tpot_p90_s", "tpot_p99_s"), times[1].tolist(), strict=True)),
     )
+
+
+def counted_window(requests: Columns, begins: np.ndarray | None = None) -> Window:
+    """From the end of warm-up to the last arrival, or beginning of a conversation."""
+    arrival_s = requests["arrival_s"]
+    outside_s = np.sort(arrival_s if begins is None else arrival_s[begins])
+    outside_s = outside_s[np.isfinite(outside_s)]
+    warm_up = WARM_UP_SHARE if begins is None else TALK_WARM_UP_SHARE
+    first = min(int(warm_up * len(outside_s)), len(outside_s) - 1)
+    return Window(float(outside_s[first]), float(outside_s[-1]), True)
+
+
+def with_warm_up(scenario: Scenario, requests: int) -> Scenario:
+    """The scenario with so many requests, and those of the warm-up before them."""
+    total = math.ceil(requests / (1 - WARM_UP_SHARE))
+    if any(stream.has_conversations for stream in scenario.workload.streams):
+        total *= TALK_TIMES
+    return steady(scenario, total)
 
 
 def grows(growth: int, arrivals: int) -> bool:
@@ -228,11 +245,8 @@ def saturation(scenario: Scenario, seed: int, requests: int) -> float | LabError
 
 
 def _at(scenario: Scenario, rate_per_s: float, seed: int, requests: int) -> Scenario:
-    """The run of a rate per GPU: so many requests, and those of the warm-up before them."""
-    total = math.ceil(requests / (1 - WARM_UP_SHARE))
-    if any(stream.has_conversations for stream in scenario.workload.streams):
-        total *= TALK_TIMES
-    scenario = replace(steady(scenario, total), seed=seed)
+    """The run of a rate per GPU."""
+    scenario = replace(with_warm_up(scenario, requests), seed=seed)
     per_s = rate_per_s * gpus(scenario) / _requests_per_arrival(scenario)
     return replace_at(scenario, RATE, min(per_s, _FASTEST_PER_S))
 

@@ -23,7 +23,14 @@ from model.metrics.usage import time_mean
 from model.running import answers
 from model.scenario import LARGEST_ENGINES, Scenario, Slo
 from model.simulator import simulate
-from model.steady_load import WARM_UP_SHARE, Run, affordable, measured, rate_of, steady
+from model.steady_load import (
+    Run,
+    affordable,
+    counted_window,
+    measured,
+    rate_of,
+    with_warm_up,
+)
 
 __all__ = ["SEEDS", "Found", "Iterations", "Outcome", "check", "measure", "requests_for", "tried"]
 
@@ -120,12 +127,12 @@ def requests_for(scenario: Scenario, stay_s: float) -> int:
 def measure(scenario: Scenario, seed: int, requests: int) -> tuple[Run, Iterations] | LabError:
     """One run at the scenario's own rate; a fault is returned, not raised."""
     try:
-        total = math.ceil(requests / (1 - WARM_UP_SHARE))
-        result = simulate(replace(steady(scenario, total), seed=seed))
+        result = simulate(replace(with_warm_up(scenario, requests), seed=seed))
     except LabError as error:
         return error
-    arrival_s = np.sort(result.requests["arrival_s"])
-    window = Window(float(arrival_s[int(WARM_UP_SHARE * total)]), float(arrival_s[-1]), True)
+    follows = result.inputs.follows
+    begins = None if follows is None else follows < 0
+    window = counted_window(result.requests, begins)
     rows = result.iterations
     inside = (rows["start_s"] >= window.start_s) & (rows["end_s"] <= window.end_s)
     took_s = (rows["end_s"] - rows["start_s"])[inside]
@@ -138,15 +145,17 @@ def measure(scenario: Scenario, seed: int, requests: int) -> tuple[Run, Iteratio
         mixed_p50_s=float(np.median(mixed_s)) if len(mixed_s) else math.nan,
         mixed_max_s=float(mixed_s.max()) if len(mixed_s) else math.nan,
         kept_share=float(kept.mean()) if len(kept) else math.nan,
-        late_share=_late_attainment(result.requests, scenario.slo, requests // 2),
+        late_share=_late_attainment(result.requests, scenario.slo, window),
     )
-    return measured(result.requests, scenario, seed), facts
+    return measured(result.requests, scenario, seed, begins), facts
 
 
-def _late_attainment(requests: Columns, slo: Slo, n: int) -> float:
-    """Of the last ``n`` requests that came."""
-    last = np.argsort(requests["arrival_s"], kind="stable")[-n:]
-    return float(meets_slo(requests, slo)[last].mean())
+def _late_attainment(requests: Columns, slo: Slo, window: Window) -> float:
+    """Of the later half of the requests that came in the window."""
+    arrival_s = requests["arrival_s"]
+    inside = (arrival_s >= window.start_s) & (arrival_s <= window.end_s)
+    late = inside & (arrival_s >= np.median(arrival_s[inside]))
+    return float(meets_slo(requests, slo)[late].mean())
 
 
 def check(

@@ -1,6 +1,6 @@
 """What a plan is asked for: a kind of requests, their rate, and two promises.
 
-Public: :func:`asked`, :class:`Load`, :func:`load_of`.
+Public: :func:`asked`, :func:`at_rate`, :class:`Load`, :func:`load_of`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from model.cluster import Cluster
-from model.parameters import OPEN_LOOP, RATE, replace_at
+from model.parameters import OPEN_LOOP, RATE, replace_at, value_at
 from model.scenario import Scenario, Slo
-from model.steady_load import steady
+from model.steady_load import gpus, rate_of, steady
 from model.workload import Arrivals, Lengths, Stream, Workload
 
-__all__ = ["Load", "asked", "load_of"]
+__all__ = ["Load", "asked", "at_rate", "load_of"]
 
 _SAMPLE = 2000  # requests that means are taken of
 _LINK = ("link_bytes_per_s", "link_latency_s")  # what a plan keeps of a cluster
@@ -34,13 +34,23 @@ def asked(
     one = replace(scenario, slo=slo, n_engines=1, cluster=Cluster(**link))
     kinds = {stream.arrivals.kind for stream in getattr(workload, "streams", ())}
     if kinds and kinds <= set(OPEN_LOOP):
-        return replace_at(one, RATE, rate_per_s)
+        return at_rate(one, rate_per_s)
     if means is None:
         found = scenario.requests()
         means = round(found.prompt_tokens.mean()), round(found.output_tokens.mean())
     prompt, output = (Lengths("fixed", float(max(n, 1))) for n in means)
     stream = Stream("load", _SAMPLE, Arrivals("poisson", rate_per_s), prompt, output)
     return replace(one, workload=Workload((stream,)))
+
+
+def at_rate(scenario: Scenario, rate_per_s: float) -> Scenario:
+    """So many requests/s, further turns of conversations among them."""
+    return replace_at(scenario, RATE, rate_per_s / _requests_per_arrival(scenario))
+
+
+def _requests_per_arrival(scenario: Scenario) -> float:
+    once = replace_at(scenario, RATE, 1.0)
+    return rate_of(once) * gpus(once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,6 @@ def _lengths(scenario: Scenario) -> tuple[float, float, float, float]:
 
 def load_of(scenario: Scenario) -> Load:
     """The load of a scenario that :func:`asked` made."""
-    rate = sum(stream.arrivals.rate_per_s for stream in scenario.workload.streams)
+    rate = value_at(scenario, RATE) * _requests_per_arrival(scenario)
     alike = replace(replace_at(scenario, RATE, 1.0), slo=Slo(), seed=0)  # means depend on neither
     return Load(rate, *_lengths(alike))

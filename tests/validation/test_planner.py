@@ -6,6 +6,7 @@ import pytest
 
 import formulas
 from model import catalogue
+from model.cluster import Cluster
 from model.errors import LabError
 from model.iteration_time import Roofline
 from model.scenario import Scenario, Slo
@@ -235,6 +236,25 @@ def test_requests_without_a_rate_become_a_stream_of_their_mean():
     assert found == Load(3.0, 700.0, 90.0, 745.0, 0.0)
     without = load_of(asked(offline, 3.0, Slo()))
     assert without.prompt_tokens == pytest.approx(offline.requests().prompt_tokens.mean(), abs=0.5)
+
+
+def test_turns_of_conversations_are_requests():
+    """Conversations of exactly 4 turns: 2 of them a second are 8 requests/s."""
+    preset = catalogue.presets()["conversation-turns"].scenario
+    (stream,) = preset.workload.streams
+    four = replace(stream, turns=replace(stream.turns, mean_turns=4.0, kind="fixed"))
+    found = asked(replace(preset, workload=Workload((four,))), 8.0, Slo())
+    assert found.workload.streams[0].arrivals.rate_per_s == pytest.approx(2.0)
+    assert load_of(found).rate_per_s == pytest.approx(8.0)
+
+
+def test_the_link_between_pools_is_the_panels():
+    """A gigabyte a second: 512 tokens of 131,072 bytes take 67 ms, and 10 ms on top."""
+    slow = scenario(cluster=Cluster(link_bytes_per_s=1e9, link_latency_s=0.01))
+    found = split(asked(slow, 6.0, USUAL))
+    assert found.transfer_s == pytest.approx(512 * 131_072 / 1e9 + 0.01)
+    cluster = split_deployment(asked(slow, 6.0, USUAL), found).cluster
+    assert (cluster.link_bytes_per_s, cluster.link_latency_s) == (1e9, 0.01)
 
 
 def test_other_streams_keep_their_shares():

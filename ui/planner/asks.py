@@ -8,6 +8,7 @@ import streamlit as st
 
 from model.parameters import OPEN_LOOP
 from model.scenario import Scenario, Slo
+from model.steady_load import gpus, rate_of
 from ui.choose import choose
 from ui.language import t
 from ui.scenario import input_tokens, output_tokens
@@ -39,7 +40,7 @@ class Asked:
 
 def asks(scenario: Scenario) -> Asked:
     """The controls, and what they say; what the panel has beyond their limits is taken to them."""
-    own = rate_or_none(scenario)
+    own = None if rate_or_none(scenario) is None else rate_of(scenario) * gpus(scenario)
     first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
     rate = first.number_input(
         t("plan.rate"), *_RATE, _first_rate(own), _step(own), "%g",

@@ -7,14 +7,13 @@ import streamlit as st
 
 from charts import planner as charts
 from charts.planner import Sizes
-from model.parameters import RATE, replace_at
 from model.scenario import Scenario
 from ui.language import current_language, translator
 from ui.pictures import Picture, draw
 from ui.planner.asks import Asked
 from ui.theme import current_theme
 from validation.planner import Refusal, engines_at, price_of_a_million
-from validation.planner_load import load_of
+from validation.planner_load import at_rate, load_of
 from validation.planner_split import split
 
 __all__ = ["load_picture"]
@@ -36,7 +35,7 @@ def _picture(
     rates = _SHARES * load.rate_per_s
     both = np.full((2, len(rates)), np.nan)
     for place, rate in enumerate(rates):
-        at = replace_at(scenario, RATE, float(rate))
+        at = at_rate(scenario, float(rate))
         both[0, place] = engines_at(scenario, promise, float(rate)) * scenario.tensor_parallel
         pools = split(at, promise)
         both[1, place] = np.nan if isinstance(pools, Refusal) else pools.gpus
