@@ -19,7 +19,7 @@ from ui.preemption import PAGE, SHARED, WAYS, says, seconds, tokens, viewer
 from ui.preemption_checkpoint import checkpoint
 from ui.prose import prose
 from ui.scenario import current_scenario
-from ui.units import signed, significant
+from ui.units import significant
 from validation.preemption import Costs, borders, ratio, riding, values
 from validation.preemption_victims import EXAMPLES, Running, bill, cheapest, decode_s
 from validation.throughput import Engine, engine_of
@@ -178,8 +178,8 @@ def expected(engine: Engine) -> None:
             once=significant(once),
             again=significant(again),
             repeat=round(100 * found.repeated),
-            short=signed(found.once_flop / found.measured_flop - 1, 2),
-            close=signed(found.again_flop / found.measured_flop - 1, 2),
+            short=_apart(found.once_flop / found.measured_flop - 1),
+            close=_apart(found.again_flop / found.measured_flop - 1),
             mean=f"{round(found.context_tokens):,}",
         )
     )
@@ -195,6 +195,12 @@ def expected(engine: Engine) -> None:
     limits(says("limits-expected"))
     costs = Costs(engine, context_tokens=round(found.context_tokens))
     viewer("expected", costs, p=percent / 100)
+
+
+def _apart(difference: float) -> str:
+    """How far something lies above or below, in words; ``difference`` is a share of 1."""
+    direction = "below" if difference < 0 else "above"
+    return t(f"pre.expected.{direction}", share=f"{significant(abs(difference) * 100, 2)}\u00a0%")
 
 
 # -- whom ------------------------------------------------------------------------------------------

@@ -43,12 +43,21 @@ def viewer(part: str, case) -> None:
     )
 
 
+def verdict(guess: str, engine: Engine) -> None:
+    """The vote beside the corrected model, for the numbers of the question."""
+    corrected = improvements(lesson_of.text_case(engine)).corrected
+    # Each request has its prefill and longer iterations: the gain stays below the batch's.
+    key = "right" if guess == "below" else "wrong"
+    reveal(says("verdict", verdict=t(f"thr.vote.{key}"), corrected=percent(corrected)))
+
+
 def claim(engine: Engine) -> None:
     guesses = ("printed", "alike", "below", "above")
     asks = says("ask", engine=lesson_of.engine_name(engine), **lesson_of.TEXT)
     guess = predict("throughput", asks, [(name, t(f"thr.guess.{name}")) for name in guesses])
     if guess is None:
         return
+    verdict(guess, engine)
     case = lesson_of.case_now(engine)
     found = improvements(case)
     accounting = choose("accounting", ACCOUNTINGS, "thr.accounting", t("thr.accounting"))

@@ -43,6 +43,7 @@ __all__ = [
     "padding_picture",
     "pairs_table",
     "says",
+    "text_case",
     "throughput_picture",
     "utilization_picture",
     "where",
@@ -105,6 +106,11 @@ def case_now(engine: Engine, lengths: str = "fixed") -> Case:
     return Case(
         found["static"], found["dynamic"], found["prompt"], found["output"], lengths, engine
     )
+
+
+def text_case(engine: Engine) -> Case:
+    """The case of the widely copied answer on the panel's engine."""
+    return Case(TEXT["static"], TEXT["dynamic"], TEXT["prompt"], TEXT["output"], "fixed", engine)
 
 
 def engine_name(engine: Engine) -> str:
