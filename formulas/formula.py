@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 import sympy
 
-from formulas import elasticity, evaluation, latex, mathml, plain, solving
+from formulas import elasticity, evaluation, exact, latex, mathml, plain, solving
 from formulas.entry import Entry, entry
 from formulas.errors import FormulaError
 from formulas.layout import Node, Op, Row, layout, number
@@ -258,7 +258,9 @@ class Bound:
             return shown
         if self.formula.algorithm is not None:
             return Row((layout(relation.lhs), Op("="), number(self.value, relation.lhs.name)))
-        return Row((*shown.items, Op("≈"), number(self.value, relation.lhs.name)))
+        result = self.value
+        equals = Op(exact.sign(relation.rhs, self.values, result))
+        return Row((*shown.items, equals, number(result, relation.lhs.name)))
 
     def latex(self) -> str:
         """The formula with numbers, as LaTeX."""

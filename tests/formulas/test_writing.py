@@ -1,13 +1,15 @@
 """How formulas are written: order, numbers, LaTeX, MathML, plain text."""
 
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 import sympy
 
 import formulas
-from formulas import latex, layout, mathml, plain
+from formulas import exact, latex, layout, mathml, plain
 from formulas.entry import entries
+from formulas.functions import Largest
 from formulas.symbols import quantities, symbols
 
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
@@ -18,6 +20,7 @@ CORE = {
 """Elements of MathML Core that browsers draw by themselves."""
 CHILDREN = {"mfrac": 2, "msub": 2, "msup": 2, "msubsup": 3, "mover": 2, "munder": 2,
             "munderover": 3}  # fmt: skip
+X, Y, Z, W = sympy.symbols("x y z w")
 
 
 def written(formula_id):
@@ -103,10 +106,30 @@ def test_numbers_keep_their_symbol():
 
 def test_bound_formula():
     bound = formulas.get("F14").bind({"B_s": 1, "B_d": 2.3, "L_in": 512, "L": 200})
-    assert bound.plain() == "Δ = 2.3 × (512 + 200)/(1 × 200) − 1 ≈ 7.188"
+    assert bound.plain() == "Δ = 2.3 × (512 + 200)/(1 × 200) − 1 = 7.188"
     assert bound.latex() == (
-        r"\Delta = \frac{2.3 \times \left( 512 + 200 \right)}{1 \times 200} - 1 \approx 7.188"
+        r"\Delta = \frac{2.3 \times \left( 512 + 200 \right)}{1 \times 200} - 1 = 7.188"
     )
+    rounded = formulas.get("F14").bind({"B_s": 3, "B_d": 2.3, "L_in": 512, "L": 200})
+    assert rounded.plain() == "Δ = 2.3 × (512 + 200)/(3 × 200) − 1 ≈ 1.729"
+
+
+@pytest.mark.parametrize(
+    ("expression", "result", "sign"),
+    [
+        (sympy.floor(X / Y), 4, "="),  # ⌊8192/2048⌋
+        (X + Y, 10_240, "="),
+        (X / 3, 8192 / 3, "≈"),
+        (Z * 3, 0.1 * 3, "="),  # 0.30000000000000004 as a float
+        (W + 1, 9378.4, "≈"),  # 9,377.4 is written 9,377
+        (sympy.exp(-X) + 1, 1.0, "≈"),
+        (Largest(X, Y), 8192, "="),
+        (X / (Y - 2048), math.inf, "≈"),
+    ],
+)
+def test_an_equals_sign_stands_only_before_what_is_exact(expression, result, sign):
+    values = {"x": 8192.0, "y": 2048.0, "z": 0.1, "w": 9377.4}
+    assert exact.sign(expression, values, result) == sign
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 import formulas
-from formulas import evaluation, mathml, plain
+from formulas import evaluation, exact, mathml, plain
 from formulas.errors import FormulaError
 from formulas.formula import Bound, Formula
 from formulas.layout import Node, Op, Row, Sym, layout, number
@@ -172,7 +172,7 @@ def _filled(step: Step, known: dict[str, float]) -> Node | None:
             layout(relation.lhs),
             Op(relation.sign),
             layout(relation.rhs, known),
-            Op("≈"),
+            Op(exact.sign(relation.rhs, known, value)),
             number(value, left),
         )
     )
