@@ -6,6 +6,7 @@ pages, until the learner starts over.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 _KEY = "prediction."
+_ROUNDED = 0.005  # relative: what three digits leave open
 _STYLE = """
 <style>
 [data-testid="stMain"] h1 { padding: 1.1rem 0 0 }
@@ -114,24 +116,44 @@ def number_exercise(
     mistakes: Sequence[tuple[float, str]],
     solved: str,
 ) -> bool:
-    """A field for a whole number; a known mistake gets its own hint. True once it is right."""
+    """A field for a number; a known mistake gets its own hint. True once it is right.
+
+    A whole number is asked for exactly; any other answer counts once it is rounded as figures are.
+    """
     form = st.form(f"exercise-{name}", border=False)
     with form.container(horizontal=True, vertical_alignment="bottom"):
         given = st.number_input(
             t("lesson.answer"),
             value=None,
-            step=1,
+            step=1.0,  # not 1, which takes 2.5 as 2 and says nothing
+            format="%g",
             key=f"exercise.{name}",
             persist_state="session",  # it is still there after a look at another part
             width=200,
         )
-        st.form_submit_button(t("lesson.check"))
+        checked = st.form_submit_button(t("lesson.check"))
     if given is None:
+        if checked:
+            st.info(t("lesson.empty"), icon=":material/edit:")
         return False
-    if given == answer:
+    if _means(given, answer):
         st.success(solved, icon=":material/check:")
         return True
-    hints = dict(reversed(mistakes))
-    fallback = t("lesson.too_high") if given > answer else t("lesson.too_low")
-    st.warning(hints.get(given, fallback), icon=":material/lightbulb:")
+    st.warning(_hint(given, answer, mistakes), icon=":material/lightbulb:")
     return False
+
+
+def _means(given: float, number: float) -> bool:
+    """Whether this number was written, rounded where it is not whole."""
+    if float(number).is_integer():
+        return given == number
+    return math.isclose(given, number, rel_tol=_ROUNDED)
+
+
+def _hint(given: float, answer: float, mistakes: Sequence[tuple[float, str]]) -> str:
+    for mistake, hint in mistakes:
+        if _means(given, mistake):
+            return hint
+    if float(answer).is_integer() and not float(given).is_integer():
+        return t("lesson.whole")
+    return t("lesson.too_high") if given > answer else t("lesson.too_low")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from model.errors import LabError
@@ -11,6 +9,7 @@ from model.events import EVENTS
 from model.experiment import with_policy
 from model.scenario import Scenario
 from model.schedulers import POLICIES
+from ui.choose import code_field
 from ui.downloads import download_row
 from ui.engine import simulated
 from ui.language import current_language, error_markdown, t
@@ -64,18 +63,25 @@ def _reading(section: str) -> None:
 @st.fragment
 def _film(scenario: Scenario) -> None:
     words = {name: t(f"policy.{name}") for name in POLICIES if name != scenario.policy.name}
-    other = st.selectbox(
+    code, widget = code_field("beside"), "film.compare"
+    other = code if code in words else None
+    st.session_state[widget] = other
+
+    def take() -> None:
+        st.session_state["beside"] = st.session_state[widget] or ""
+
+    st.selectbox(
         t("film.compare"),
         tuple(words),
         index=None,
         format_func=words.get,
         placeholder=t("film.compare.nobody"),
-        key="film.compare",
-        persist_state="session",
+        key=widget,
+        on_change=take,
         width=320,
     )
     try:
-        if other in words:
+        if other:
             _compared_films(scenario, other)
         else:
             _one_film(scenario)
@@ -132,7 +138,7 @@ def _engine_word(scenario: Scenario, number: int) -> str:
 def _link(view: View) -> str:
     """The address of the moment at which the film was paused."""
     moment = {"view": "film", "at": view.iteration, "speed": view.speed, "follow": view.request}
-    return f"{link_to(current_choices())}&{urlencode({k: v for k, v in moment.items() if v})}"
+    return link_to(current_choices(), {name: str(code or "") for name, code in moment.items()})
 
 
 def _from_link(name: str, kind: type) -> int | float | None:

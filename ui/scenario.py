@@ -19,7 +19,7 @@ from model.result import SimulationResult
 from model.scenario import Scenario, TraceReference
 from model.traces import Trace
 from ui.engine import summary
-from ui.language import t
+from ui.language import error_markdown, t
 from ui.panel import session
 from ui.panel.basic import basic_panel, preset_row, preset_select
 from ui.panel.choices import Choices, draft, is_static, with_basic
@@ -67,7 +67,8 @@ def current_scenario() -> Scenario:
         st.info(t("panel.missing"), icon=":material/folder_zip:")
         st.stop()
     if found.scenario is None:
-        st.info(t("panel.invalid"), icon=":material/arrow_back:")
+        reason = error_markdown(found.error)
+        st.warning(t("panel.invalid", reason=reason), icon=":material/arrow_back:")
         st.stop()
     return found.scenario
 

@@ -1,6 +1,7 @@
 """The scenario panel in Streamlit's harness: every control, errors beside them, files, commands."""
 
 from dataclasses import fields, replace
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -328,6 +329,33 @@ def dialog(name, **params):
     for key, value in (params | {"dialog": name}).items():
         app.query_params[key] = value
     return app.run()
+
+
+def test_a_link_to_copy_keeps_what_the_page_shows():
+    app = dialog("share", s="preset-law~bd-32~v-2", lang="zh", view="film", part="check", at="")
+    found = parse_qs(app.main.code[0].value.partition("?")[2])
+    assert found == {
+        "s": ["preset-law~bd-32~v-2"],
+        "lang": ["zh"],
+        "view": ["film"],
+        "part": ["check"],
+        "dialog": ["share"],
+    }
+
+
+def test_a_link_to_copy_has_nothing_of_a_plain_link():
+    app = dialog("share", preset="law", bd="32", view="film")
+    found = parse_qs(app.main.code[0].value.partition("?")[2])
+    assert found == {"s": ["preset-law~bd-32~v-2"], "view": ["film"], "dialog": ["share"]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_itself_says_why_a_model_does_not_fit(open_app, language):
+    app = open_app(s="model-deepseek-v3~gpus-1", lang=language)
+    assert not app.exception
+    reason = app.sidebar.error[0].value
+    assert "DeepSeek-V3" in reason
+    assert reason in app.main.warning[0].value
 
 
 def upload(data, **params):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -17,6 +19,7 @@ from ui.panel.uploads import hold, name_of
 __all__ = ["bundle_upload", "draw_share", "link_to", "rebased", "share_dialog"]
 
 LARGEST_UPLOAD_MB = 20
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def share_dialog() -> None:
@@ -63,13 +66,18 @@ def rebased(choices: Choices, found: Draft, name: str, base: Base) -> Choices:
     return kept
 
 
-def link_to(choices: Choices) -> str:
-    """The address of this page with these choices, in nobody's language.
+def link_to(choices: Choices, page: Mapping[str, str] = NOTHING) -> str:
+    """The address of this page as it stands, with these choices; ``page`` are codes of the page.
 
-    The preset is always named, so that the link stays what it is when another preset becomes the
-    first one.
+    An empty code is left out. The preset is always named, so that the link stays what it is when
+    another preset becomes the first one.
     """
-    return f"{st.context.url or ''}?{urlencode({link.PARAMETER: link.spelled(choices)})}"
+    of_scenario = (link.PARAMETER, *link.PLAIN)
+    kept = {name: st.query_params.get_all(name) for name in st.query_params}
+    fields = {name: values for name, values in kept.items() if name not in of_scenario} | page
+    given = {name: value for name, value in fields.items() if value not in ("", [], [""])}
+    query = urlencode({link.PARAMETER: link.spelled(choices), **given}, doseq=True)
+    return f"{st.context.url or ''}?{query}"
 
 
 # -- files -----------------------------------------------------------------------------------------
