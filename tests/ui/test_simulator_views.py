@@ -62,6 +62,16 @@ def test_the_same_arrivals_can_be_watched_under_two_policies(open_app):
     assert not app.exception
     assert not app.error
     assert len(app.get("bidi_component")) == 1
+    assert app.session_state["beside"] == "orca"  # bound to the address
+
+
+@pytest.mark.parametrize(
+    ("code", "chosen"), [("orca", "orca"), ("vllm-v1", None), ("<script>", None)]
+)
+def test_a_link_opens_the_comparison(open_app, code, chosen):
+    app = open_app(preset="preemption-storm", view="film", beside=code)
+    assert not app.exception
+    assert app.selectbox(key="film.compare").value == chosen
 
 
 # -- requests and decisions ------------------------------------------------------------------------

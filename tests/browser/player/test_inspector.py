@@ -124,6 +124,14 @@ def test_first_come_first_served_is_given_as_the_reason(open_film: Callable):
     assert all("It needs" in body or "needs" not in body for body in bodies)
 
 
+def test_who_arrives_is_told_before_what_is_decided(open_film: Callable):
+    """An arrival belongs to the next decision, so it happened before that iteration's tokens."""
+    told = decisions(open_film(film(film_result("preemption-storm")).windows[0]), "en")
+    first = [title for row, _, title, _, _ in told if row == 0]
+    assert first[0] == "r0 arrives"
+    assert first[-1] == "r0 gets its first token"
+
+
 def test_many_of_a_kind_are_folded(open_film: Callable):
     told = decisions(open_film(film(film_result("v1_max_seqs")).windows[0]), "en")
     first = [entry for entry in told if entry[0] == min(entry[0] for entry in told)]

@@ -81,6 +81,35 @@ def test_keyboard(open_player: Callable[..., Page]):
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+def test_space_plays_wherever_the_focus_is(open_player: Callable[..., Page]):
+    page = open_player(f"{THRASH}&iteration=100")
+    play, pause = (page.get_by_role("button", name=name) for name in ("Play", "Pause"))
+    page.keyboard.press("Space")  # nothing has been clicked
+    expect(pause).to_be_visible()
+    page.keyboard.press("Space")
+    expect(play).to_be_visible()
+    page.get_by_label("Kind of moment to jump to").select_option("preempt")
+    page.get_by_role("button", name="Next preemption").click()
+    expect_told(page, PREEMPTIONS[0])
+    page.keyboard.press("Space")  # the button that was clicked still has the focus
+    expect(pause).to_be_visible()
+    page.keyboard.press("Space")
+    expect(play).to_be_visible()
+
+
+def test_space_stays_the_key_of_what_the_keyboard_reached(open_player: Callable[..., Page]):
+    page = open_player(f"{THRASH}&iteration=100")
+    page.locator(".lab .range").focus()
+    page.keyboard.press("Tab")  # the first button: one iteration back
+    page.keyboard.press("Space")
+    expect_told(page, 99)
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    page.get_by_label("Speed").focus()
+    page.keyboard.press("Space")  # opens the choices
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect_position(page, 99)
+
+
 def test_the_native_range_scrubs_to_the_exact_iteration(open_player: Callable[..., Page]):
     page = open_player(THRASH)
     page.locator(".lab .range").fill("417")
@@ -188,6 +217,8 @@ def test_lecture_mode_fills_the_window(open_player: Callable[..., Page]):
     assert (box["x"], box["y"]) == (0, 0)
     assert box["width"] == pytest.approx(1366, abs=1)
     expect(page.locator(".why")).to_be_hidden()
+    # what the line on the stage says is read aloud as well
+    expect(page.locator(".spoken")).to_contain_text("r22 is admitted: Its prompt of 143 tokens")
     page.keyboard.press("Escape")
     expect(page.locator(".lab.lecture")).to_have_count(0)
     expect(page.locator(".why")).to_be_visible()
@@ -206,7 +237,7 @@ def test_screen_readers_hear_the_frame(open_player: Callable[..., Page]):
     expect(page.locator(".spoken")).to_contain_text(sentence)
     expect(page.locator(".lab .picture")).to_have_attribute("aria-label", re.compile(sentence))
     expect(page.locator(".lab .range")).to_have_attribute("aria-valuetext", re.compile(sentence))
-    for name in ("播放", "后退一轮", "前进一轮", "更多"):
+    for name in ("播放", "后退一次迭代", "前进一次迭代", "更多"):
         expect(page.get_by_role("button", name=name)).to_be_visible()
 
 

@@ -6,6 +6,7 @@ import { el, icon, paintCanvas } from "./dom.js";
 import { downloadBlob, recordCanvas, standaloneHtml } from "./export.js";
 import { NS, lowerBound, upperBound } from "./film.js";
 import { Pen } from "./pen.js";
+import { listenForSpace } from "./space.js";
 import { readTheme } from "./theme.js";
 import { Words } from "./words.js";
 
@@ -68,6 +69,7 @@ export class BasePlayer {
     this.stopped = new AbortController();
     const { signal } = this.stopped;
     this.lab.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    listenForSpace(this, signal);
     for (const name of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) {
       this.canvas.addEventListener(name, (event) => this.onPointer(event), { signal });
     }
@@ -434,11 +436,8 @@ export class BasePlayer {
     const tag = target.tagName;
     const types = tag === "SELECT" || (tag === "INPUT" && target.type === "checkbox");
     if (types) return;
-    const presses = tag === "BUTTON" && (event.key === " " || event.key === "Enter");
-    if (presses) return;
     const shift = event.shiftKey;
     const actions = {
-      " ": () => this.toggle(),
       ArrowRight: () => (shift ? this.jump(1) : this.step(1)),
       ArrowLeft: () => (shift ? this.jump(-1) : this.step(-1)),
       ArrowUp: () => this.faster(1),

@@ -6,6 +6,7 @@ import { Film, KEPT, upperBound } from "./film.js";
 
 const FEW_SLOTS = 8; // up to here slots are rows; above, the batch is a strip
 const SEAT = 26; // height of a slot's row in the timeline
+const NAMES = { least: 96, most: 150 }; // width of the column of names beside the timeline
 
 export class ComparePlayer extends BasePlayer {
   constructor(root, host) {
@@ -108,7 +109,8 @@ export class ComparePlayer extends BasePlayer {
     const slots = Math.max(...this.sides.map((side) => side.slots));
     this.few = slots <= FEW_SLOTS;
     const lines = this.few ? slots : 3;
-    const h = 112 + lines * 28 + 66;
+    const h = this.cardTop() + lines * 28 + 74;
+    const left = this.namesWidth(width);
     const boxes = { cards: [], lanes: [] };
     boxes.cards = this.sides.map((_, i) => beside
       ? { x: i * (cardWidth + gap), y: 0, w: cardWidth, h }
@@ -121,11 +123,25 @@ export class ComparePlayer extends BasePlayer {
       boxes.lanes.push({ x: 0, y: y + 14, w: width, h: height });
       y += height + 26;
     }
-    boxes.axis = { x: 96, y: y + 2, w: width - 96 };
-    boxes.scrub = { x: 96, y: boxes.heading.y + 26, w: width - 96, h: y - boxes.heading.y };
+    boxes.axis = { x: left, y: y + 2, w: width - left };
+    boxes.scrub = { x: left, y: boxes.heading.y + 26, w: width - left, h: y - boxes.heading.y };
     boxes.height = y + 34;
     this.boxes = boxes;
     return boxes.height;
+  }
+
+  /** Units above a card's slots or bars; the names of those who wait stand above slots only. */
+  cardTop() {
+    if (this.few) return 104;
+    return this.options.sides.some((names) => names.subtitle) ? 70 : 50;
+  }
+
+  /** As wide as the longer of the two names, where there is room. */
+  namesWidth(width) {
+    const pen = this.pen(this.canvas, this.theme, this.pens.get(this.canvas)?.scale ?? 1);
+    const widest = Math.max(...this.options.sides.map((names) =>
+      pen.width(names.short ?? names.title, 14, 700)));
+    return Math.max(NAMES.least, Math.min(widest + 12, NAMES.most, width / 4));
   }
 
   drawStage(pen) {
@@ -195,10 +211,11 @@ export class ComparePlayer extends BasePlayer {
       size: 14, color: colors.muted, most: box.w - 36,
     });
     const now = side.at(ns);
-    this.drawWaiting(pen, { x, y: box.y + 66, right }, side, now);
-    const y = box.y + 104;
-    if (this.few) this.drawSlots(pen, { x, y, right }, side, now);
-    else this.drawBars(pen, { x, y, right }, side, now);
+    const y = box.y + this.cardTop();
+    if (this.few) {
+      this.drawWaiting(pen, { x, y: box.y + 66, right }, side, now);
+      this.drawSlots(pen, { x, y, right }, side, now);
+    } else this.drawBars(pen, { x, y, right }, side, now);
     this.drawFigures(pen, { x, y: box.y + box.h - 20, w: box.w - 36 }, side, now, ns);
   }
 
@@ -209,7 +226,7 @@ export class ComparePlayer extends BasePlayer {
     pen.text(words.text("compare.waiting"), box.x, box.y + 17, { size: 14 });
     const waiting = now.state ? now.state.waiting : [];
     let verdict = "";
-    if (this.few && now.state && waiting.length) {
+    if (now.state && waiting.length) {
       const idle = side.slots - now.state.running.length - now.state.kept.length;
       if (idle > 0) verdict = words.text("compare.idle_wait", { idle, n: waiting.length });
     } else if (now.ended) verdict = words.text("compare.done");
@@ -284,7 +301,7 @@ export class ComparePlayer extends BasePlayer {
     }
   }
 
-  /** Many slots: running, KV and waiting as bars. */
+  /** Many slots: running, KV and waiting as bars; a length means the same on both sides. */
   drawBars(pen, box, side, now) {
     const { words } = this;
     const { colors } = pen;
@@ -299,21 +316,24 @@ export class ComparePlayer extends BasePlayer {
     const used = now.state?.used ?? 0;
     const waiting = now.state?.waiting.length ?? 0;
     const blocks = film.header.kv_blocks;
+    const most = (of) => Math.max(...this.sides.map(of));
+    let queue = words.text("queue.count", { n: waiting });
+    if (now.before) queue = words.text("compare.not_yet");
+    else if (now.ended) queue = words.text("compare.done");
     const lines = [
-      [words.text("strip.batch"), Object.entries(counts), side.mostRunning,
+      [words.text("strip.batch"), Object.entries(counts), most((one) => one.slots),
         words.text("batch.count", { n: running, slots: side.slots })],
-      [words.text("strip.kv"), [["decode", used]], blocks,
+      [words.text("strip.kv"), [["decode", used]], most((one) => one.film.header.kv_blocks),
         words.text("host.count", { used, n: blocks })],
-      [words.text("strip.waiting"), [["waiting", waiting]], this.mostWaiting(),
-        words.text("queue.count", { n: waiting })],
+      [words.text("strip.waiting"), [["waiting", waiting]], this.mostWaiting(), queue],
     ];
-    lines.forEach(([title, parts, most, text], i) => {
+    lines.forEach(([title, parts, whole, text], i) => {
       const y = box.y + i * 28;
       pen.text(title, box.x, y + 15, { size: 14, color: colors.muted });
       pen.box(left, y + 2, w, 18, { radius: 3, fill: colors.track });
       let x = left;
       for (const [phase, n] of parts) {
-        const width = (n / Math.max(most, 1)) * w;
+        const width = (n / Math.max(whole, 1)) * w;
         pen.area(phase, x, y + 2, width, 18);
         x += width;
       }
@@ -357,11 +377,11 @@ export class ComparePlayer extends BasePlayer {
     const { words } = this;
     const { colors } = pen;
     const { film } = side;
-    pen.text(names.short ?? names.title, box.x, box.y + 22, { size: 14, weight: 700, most: 90 });
+    const plot = this.boxes.axis;
+    pen.text(names.short ?? names.title, box.x, box.y + 22, { size: 14, weight: 700, most: plot.x - 6 });
     pen.text(words.text("compare.slots", { n: side.slots }), box.x, box.y + 41, {
       size: 13, color: colors.muted,
     });
-    const plot = this.boxes.axis;
     let lastX = -10;
     for (const at of side.arrivals) {
       if (x(at) - lastX > 1.5) pen.arrival(x(at), box.y - 7, 4);

@@ -3,14 +3,20 @@
 export const ROW = { most: 38, least: 25.5 };
 export const LANES = 74; // height of the lanes of moments
 export const STRIPS = { batch: 45, kv: 38, waiting: 30 }; // heights
+const SAID = 30; // height of the decision's line
 export const LABELS = 92; // width of the strips' label column
 
-/** Boxes {x, y, w, h} of the stage's parts; `panels` names those that are shown. */
-export function layOut(width, { panels, middle = 292, strips, narrow = width < 700 }) {
+/** Boxes {x, y, w, h} of the stage's parts; `panels` names those that are shown, `said`: a line
+ * for the decision under the header. */
+export function layOut(width, { panels, middle = 292, strips, said, narrow = width < 700 }) {
   const boxes = { width };
   let y = 0;
   boxes.header = { x: 0, y, w: width, h: narrow ? 122 : 66, narrow };
   y += boxes.header.h + 12;
+  if (said) {
+    boxes.said = { x: 0, y, w: width, h: SAID };
+    y += SAID + 10;
+  }
   if (narrow) y = narrowMiddle(boxes, y, width, panels, middle);
   else y = wideMiddle(boxes, y, width, panels, middle);
   if (strips.length) {

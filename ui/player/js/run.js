@@ -5,11 +5,13 @@ import { drawBatch } from "./draw_batch.js";
 import { drawHeader } from "./draw_header.js";
 import { drawKv } from "./draw_kv.js";
 import { drawHost, drawQueue } from "./draw_queue.js";
+import { drawSaid } from "./draw_said.js";
 import { drawScrub, rowOfTime, timeOfRow } from "./draw_scrub.js";
 import { drawStrips, usualSpan } from "./draw_strips.js";
 import { Film, upperBound } from "./film.js";
 import { Inspector } from "./inspector.js";
 import { layOut } from "./layout.js";
+import { decisionsOf, headlineOf } from "./sentences.js";
 
 export class RunPlayer extends BasePlayer {
   constructor(root, host) {
@@ -149,12 +151,13 @@ export class RunPlayer extends BasePlayer {
     const lecture = this.lecture;
     const shown = lecture ? this.panels.slice(-2) : this.panels;
     const strips = lecture ? ["batch"] : ["batch", "kv", "waiting"];
-    const plain = layOut(width, { panels: shown, strips });
+    const said = lecture; // there the inspector is hidden
+    const plain = layOut(width, { panels: shown, strips, said });
     let middle = this.film.swaps() && !lecture && shown.includes("kv") ? 312 : 292;
     if (lecture) {
       middle = Math.max(160, Math.min(420, 292 + this.lectureHeight(scale) - plain.height));
     }
-    this.boxes = layOut(width, { panels: shown, strips, middle });
+    this.boxes = layOut(width, { panels: shown, strips, said, middle });
     this.shownStrips = strips;
     return this.boxes.height;
   }
@@ -167,11 +170,27 @@ export class RunPlayer extends BasePlayer {
     }
     const state = film.stateAt(this.row);
     drawHeader(pen, boxes.header, film, state, words);
+    if (boxes.said) drawSaid(pen, boxes.said, this.reads ? this.headline() : null, words);
     if (boxes.queue) drawQueue(pen, boxes.queue, film, state, words, this);
     if (boxes.batch) drawBatch(pen, boxes.batch, film, state, words, this);
     if (boxes.kv) this.drawMemory(pen, boxes.kv, state);
     if (boxes.strips) drawStrips(pen, boxes.strips, film, state, words, this);
     drawScrub(pen, boxes.scrub, film, state, words, this);
+  }
+
+  /** The decision in one sentence, told once for an iteration and language. */
+  headline() {
+    const key = `${this.digest} ${this.frame} ${this.words.language}`;
+    if (this.headlineKey !== key) {
+      this.headlineKey = key;
+      this.lastHeadline = headlineOf(decisionsOf(this.film, this.row, this.words));
+    }
+    return this.lastHeadline;
+  }
+
+  /** Is there time to read: paused, or held at an event? */
+  get reads() {
+    return !this.playing || performance.now() < this.holdUntil;
   }
 
   drawMemory(pen, box, state) {
@@ -201,6 +220,7 @@ export class RunPlayer extends BasePlayer {
     } else if (!on && this.lecture && this.panelsBefore) {
       this.panels = this.panelsBefore;
     }
+    this.arrived = true; // what is spoken differs
     super.setLecture(on);
   }
 
@@ -212,9 +232,8 @@ export class RunPlayer extends BasePlayer {
   draw() {
     super.draw();
     // While it plays, the inspector follows where there is time to read.
-    if (this.playing && performance.now() < this.holdUntil) this.inspector.update(this.row);
-    this.inspector.root.classList.toggle("stale",
-      this.playing && performance.now() >= this.holdUntil);
+    if (this.playing && this.reads) this.inspector.update(this.row);
+    this.inspector.root.classList.toggle("stale", !this.reads);
   }
 
   // -- telling ----------------------------------------------------------------------------------
@@ -222,11 +241,15 @@ export class RunPlayer extends BasePlayer {
   say() {
     if (!this.film.length) return this.words.text("why.nothing");
     const state = this.film.stateAt(this.row);
-    return this.words.text("say.frame", {
+    const frame = this.words.text("say.frame", {
       iteration: state.iteration, last: this.film.total - 1, clock: state.startNs,
       duration: state.endNs - state.startNs, running: state.running.length,
       waiting: state.waiting.length, used: state.used, blocks: this.film.header.kv_blocks,
     });
+    if (!this.lecture) return frame;
+    const told = this.headline();
+    const plain = (spans) => spans.map((span) => span.text).join("");
+    return `${frame} ${plain(told?.title ?? [])}: ${plain(told?.body ?? [])}`;
   }
 
   view() {

@@ -4,13 +4,28 @@
 const TRANSFERS = ["kv_sent", "transfer_start", "transfer_end"]; // between pools, before a decision
 const EACH = 2; // of a kind, this many are told one by one; the rest in a line
 
+// What one sentence about an iteration is about: the first of these that happened in it.
+const TELLING = ["preempt", "swap_out", "reject", "swap_in", "resume", "admit", "refuse",
+  "miss_ttft", "miss_tpot", "recompute", "prefill", "stalled", "decode"];
+
 /**
- * The decisions of a local row: [{tone, request, title, body, event}], where title and body are
- * lists of {text, bold} and `event` is an index into the film's events (-1: none).
+ * The decisions of a local row in the order in which they happened: [{kind, tone, request, title,
+ * body, event}], where title and body are lists of {text, bold} and `event` is an index into the
+ * film's events (-1: none).
  */
 export function decisionsOf(film, row, words) {
   const teller = new Teller(film, row, words);
   return teller.tell();
+}
+
+/** The one of these decisions that says most about the iteration; null where there is none. */
+export function headlineOf(decisions) {
+  const told = decisions.filter((decision) => !decision.fold);
+  for (const kind of TELLING) {
+    const found = told.find((decision) => decision.kind === kind);
+    if (found) return found;
+  }
+  return told[0] ?? null;
 }
 
 class Teller {
@@ -38,13 +53,16 @@ class Teller {
     if (!film.length) return this.tellRejections();
     const events = film.eventsOf(row).map((i) => this.event(i));
     const of = (...names) => events.filter((event) => names.includes(event.name));
+    const early = (event) => event.time_ns <= film.startNs[row];
+    const late = (event) => !early(event); // after the last iteration of all
     this.idle();
+    this.arrivals(of("arrive").filter(early));
+    for (const name of TRANSFERS) for (const event of of(name)) this.transfer(event);
+    for (const event of of("cancel").filter(early)) this.cancellation(event);
     for (const event of of("preempt", "swap_out")) this.eviction(event);
     for (const event of of("swap_in")) this.swapIn(event);
     this.swappedIn = of("swap_in").length;
-    for (const name of TRANSFERS) for (const event of of(name)) this.transfer(event);
     for (const event of of("reject")) this.rejection(event);
-    for (const event of of("cancel")) this.cancellation(event);
     for (const event of of("admit", "resume")) this.admission(event);
     const joined = new Set(of("admit", "resume").map((event) => event.request));
     this.prefills(joined);
@@ -55,7 +73,8 @@ class Teller {
     for (const event of of("first_token")) this.firstToken(event);
     for (const event of of("hand_over")) this.transfer(event);
     for (const event of of("finish")) this.finish(event);
-    this.arrivals(of("arrive"));
+    this.arrivals(of("arrive").filter(late));
+    for (const event of of("cancel").filter(late)) this.cancellation(event);
     return this.found;
   }
 
@@ -107,7 +126,7 @@ class Teller {
       return;
     }
     const title = this.words.spans(`${kind}.title`, { r: this.label(request), ...titleValues });
-    this.found.push({ tone, request, title, body, event });
+    this.found.push({ kind, tone, request, title, body, event });
   }
 
   // -- who comes and goes -------------------------------------------------------------------------
@@ -247,7 +266,7 @@ class Teller {
     if (film.header.holds === "life") blocks = "decode.reserved";
     else if (!fresh) blocks = "decode.no_new_blocks";
     this.found.push({
-      tone: "decode", request: -1, event: -1,
+      kind: "decode", tone: "decode", request: -1, event: -1,
       title: words.spans("decode.title", { n: list.length, r: this.label(list[0].request) }),
       body: this.body(["decode.names", { names, n: list.length }],
         [blocks, { n: fresh, free: this.state.free }]),
@@ -261,7 +280,8 @@ class Teller {
     const names = words.names(list.map((member) => this.label(member.request)), 4);
     const prompts = film.rows.prefill_requests[this.row] > 0 && !film.rows.tick[this.row];
     this.found.push({
-      tone: "waiting", request: list.length === 1 ? list[0].request : -1, event: -1,
+      kind: "stalled", tone: "waiting", event: -1,
+      request: list.length === 1 ? list[0].request : -1,
       title: words.spans("stalled.title", { n: list.length, r: this.label(list[0].request) }),
       body: this.body([prompts ? "stalled.prompts" : "stalled.other", { names, n: list.length }]),
     });
@@ -357,7 +377,8 @@ class Teller {
     const names = this.words.names(events.map((event) => this.label(event.request)), 5);
     const n = events.length;
     this.found.push({
-      tone: "waiting", request: n === 1 ? events[0].request : -1, event: events[0].index,
+      kind: "arrive", tone: "waiting", event: events[0].index,
+      request: n === 1 ? events[0].request : -1,
       title: this.words.spans("arrive.title", { n, r: this.label(events[0].request) }),
       body: n === 1
         ? this.body(["arrive.one", { tokens: requests.prompt_tokens[events[0].request] }])
