@@ -27,7 +27,7 @@ from ui.prose import prose
 from ui.scenario import current_scenario
 from ui.throughput import apply_style
 from validation.planner import Plan, Refusal, plan, price_of_a_million
-from validation.planner_load import load_of
+from validation.planner_load import SAMPLE, load_of
 from validation.planner_split import Split, split
 
 PARTS = ("plan", "check", "pools", "load")
@@ -161,7 +161,7 @@ def lesson() -> None:
         load = load_of(asked.scenario)
         st.caption(
             t("plan.case", engine=engine_name(asked.scenario), lengths=lengths(load),
-              context=f"{load.context_tokens:,.0f}")
+              n=f"{SAMPLE:,}", context=f"{load.context_tokens:,.0f}")
         )  # fmt: skip
         shown[part](asked, plan(asked.scenario, asked.promise))
     except LabError as error:

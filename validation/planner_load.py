@@ -14,9 +14,10 @@ from model.scenario import Scenario, Slo
 from model.steady_load import gpus, rate_of, steady
 from model.workload import Arrivals, Lengths, Stream, Workload
 
-__all__ = ["Load", "asked", "at_rate", "load_of"]
+__all__ = ["SAMPLE", "Load", "asked", "at_rate", "load_of"]
 
-_SAMPLE = 2000  # requests that means are taken of
+SAMPLE = 2000
+"""Requests that means are taken of."""
 _LINK = ("link_bytes_per_s", "link_latency_s")  # what a plan keeps of a cluster
 
 
@@ -39,7 +40,7 @@ def asked(
         found = scenario.requests()
         means = round(found.prompt_tokens.mean()), round(found.output_tokens.mean())
     prompt, output = (Lengths("fixed", float(max(n, 1))) for n in means)
-    stream = Stream("load", _SAMPLE, Arrivals("poisson", rate_per_s), prompt, output)
+    stream = Stream("load", SAMPLE, Arrivals("poisson", rate_per_s), prompt, output)
     return replace(one, workload=Workload((stream,)))
 
 
@@ -70,7 +71,7 @@ class Load:
 
 @lru_cache(maxsize=128)
 def _lengths(scenario: Scenario) -> tuple[float, float, float, float]:
-    found = steady(scenario, _SAMPLE).requests()
+    found = steady(scenario, SAMPLE).requests()
     prompt, output = found.prompt_tokens, found.output_tokens
     context = float(((prompt + output / 2) * output).sum() / output.sum())
     mean = float(prompt.mean())

@@ -53,6 +53,18 @@ def test_ten_times_the_customer_service_takes_six_gpus(open_app):
     assert "--max-num-batched-tokens 452" in app.main.code[0].value
 
 
+def test_a_link_beyond_the_limits_says_so_until_the_control_is_used(open_app):
+    app = opened(open_app, rate="99999", ttft="soon", tpot="80")
+    assert [box.value for box in app.main.warning] == [
+        "The link asks for values that are out of range, which are left out: `rate`; `ttft`"
+    ]
+    app.number_input(key="rate").set_value(30.0).run()
+    assert "`ttft`" in app.main.warning[0].value
+    assert "`rate`" not in app.main.warning[0].value
+    app.number_input(key="ttft").set_value(5.0).run()
+    assert not app.main.warning
+
+
 def test_the_load_is_asked_and_goes_into_the_address(open_app):
     app = opened(open_app, rate="6")
     assert numbers(app)[0] == "1"

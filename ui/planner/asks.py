@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -23,6 +24,9 @@ _TIMES = 10
 _USUAL_RATE = 20.0
 _PRICE = 2.0  # a teaching value
 _RATE, _TTFT_S, _TPOT_MS = (0.01, 10_000.0), (0.01, 600.0), (1.0, 5000.0)  # lowest, highest
+_PRICES = (0.01, 1000.0)
+_LIMITS = {"rate": _RATE, "ttft": _TTFT_S, "tpot": _TPOT_MS, "price": _PRICES}
+_LEFT_OUT = "plan.left_out"
 _CODES = dict(zip(("p99", "p90", "mean"), PROMISES, strict=True))
 
 
@@ -40,6 +44,7 @@ class Asked:
 
 def asks(scenario: Scenario) -> Asked:
     """The controls, and what they say; what the panel has beyond their limits is taken to them."""
+    _note_left_out()
     own = None if rate_or_none(scenario) is None else rate_of(scenario) * gpus(scenario)
     first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
     rate = first.number_input(
@@ -55,15 +60,42 @@ def asks(scenario: Scenario) -> Asked:
         key="tpot", bind="query-params",
     )  # fmt: skip
     price = fourth.number_input(
-        t("plan.price"), 0.01, 1000.0, _PRICE, 0.1, "%g",
+        t("plan.price"), *_PRICES, _PRICE, 0.1, "%g",
         key="price", bind="query-params", help=t("plan.price.help"),
     )  # fmt: skip
     code = choose("promise", tuple(_CODES), "plan.promise", t("plan.promise"))
+    _say_left_out({"rate": rate, "ttft": ttft, "tpot": tpot, "price": price})
     if not _has_rate(scenario):
         st.info(t("plan.no_rate"), icon=":material/schedule:")
     means = input_tokens(), output_tokens()
     one = asked(scenario, rate, Slo(ttft, tpot / 1000), means)
     return Asked(one, _CODES[code], price)
+
+
+def _note_left_out() -> None:
+    """What the link asks for beyond the limits; before the controls, which take it out of it."""
+    noted = st.session_state.setdefault(_LEFT_OUT, {})
+    for name, limits in _LIMITS.items():
+        if name not in st.session_state and not _allowed(st.query_params.get(name), limits):
+            noted[name] = None
+
+
+def _allowed(text: str | None, limits: tuple[float, float]) -> bool:
+    try:
+        return not text or limits[0] <= float(text) <= limits[1]
+    except ValueError:
+        return False
+
+
+def _say_left_out(values: Mapping[str, float]) -> None:
+    """Name it until the control is used: ``values`` are what the controls say now."""
+    noted = st.session_state[_LEFT_OUT]
+    first = {name: values[name] if value is None else value for name, value in noted.items()}
+    now = {name: value for name, value in first.items() if value == values[name]}
+    st.session_state[_LEFT_OUT] = now
+    if now:
+        listed = t("list.separator").join(f"`{name}`" for name in now)
+        st.warning(t("plan.left_out", names=listed), icon=":material/link_off:")
 
 
 def _first_rate(own: float | None) -> float:
