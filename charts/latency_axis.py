@@ -14,6 +14,7 @@ __all__ = ["LatencyAxis", "promise", "set_time", "share_axis"]
 
 _FAR = 2.0  # a bound beyond this multiple of the longest value would flatten the curves
 _RIGHT = 0.55  # of the width: a bound beyond has its words on its left
+_WIDTH, _HEIGHT, _LOWEST = 0.3, 0.09, 0.02  # of the words of a bound, as shares of the panel
 
 Translator = Callable[..., str]
 
@@ -68,6 +69,12 @@ class LatencyAxis:
         """Where a note stands: Plotly wants the logarithm there on a log axis."""
         return float(np.log10(seconds * self.factor)) if self.log else seconds * self.factor
 
+    def seconds_at(self, share: float) -> float:
+        """The inverse of ``share_of_width``."""
+        if self.log:
+            return self.low_s * (self.high_s / self.low_s) ** share
+        return self.high_s * share
+
     def share_of_width(self, seconds: float) -> float:
         """0 at the left end of the axis, 1 at its right end."""
         left, right = np.log10((self.low_s, self.high_s)) if self.log else (0.0, self.high_s)
@@ -87,8 +94,19 @@ def share_axis(sheet: Sheet, x: str, domain: Sequence[float], top: float) -> dic
     )
 
 
-def promise(sheet: Sheet, x: str, y: str, axis: LatencyAxis, bound_s: float, text: str) -> None:
-    """The bound of a promise as a line with its words; an arrow where it is far away."""
+def promise(
+    sheet: Sheet,
+    x: str,
+    y: str,
+    axis: LatencyAxis,
+    bound_s: float,
+    text: str,
+    samples: Sequence[Sample] = (),
+) -> None:
+    """The bound of a promise as a line with its words; an arrow where it is far away.
+
+    The words stand where none of the curves of ``samples`` runs behind them, if there is room.
+    """
     color = sheet.color["violated"]
     more = {"yref": f"{y} domain", "yanchor": "bottom", "font": {"size": 12, "color": color}}
     if not axis.low_s <= bound_s <= axis.high_s:
@@ -98,11 +116,32 @@ def promise(sheet: Sheet, x: str, y: str, axis: LatencyAxis, bound_s: float, tex
     drawn = bound_s * axis.factor
     sheet.line(drawn, drawn, 0, 1, xref=x, yref=f"{y} domain", color=color, dash="solid")
     # Curves are low on the left and high on the right: there is room below on the right side.
-    left = axis.share_of_width(bound_s) > _RIGHT
+    left, height = _room(axis, bound_s, axis.share_of_width(bound_s) > _RIGHT, samples)
     anchor, shift = ("right", -5) if left else ("left", 5)
     sheet.note(
-        text, axis.at(bound_s), 0.02, xref=x, xanchor=anchor, xshift=shift, on_curves=True, **more
+        text, axis.at(bound_s), height, xref=x, xanchor=anchor, xshift=shift, on_curves=True, **more
     )
+
+
+def _room(
+    axis: LatencyAxis, bound_s: float, left: bool, samples: Sequence[Sample]
+) -> tuple[bool, float]:
+    """Side and height (0 to 1) at which words beside a bound cross no curve, lowest first.
+
+    ``left`` is the side that is preferred; its bottom where there is no room at all.
+    """
+    here = axis.share_of_width(bound_s)
+    drawn = [sample for sample in samples if sample.size]
+    for side in (left, not left):
+        ends = (here - _WIDTH, here) if side else (here, here + _WIDTH)
+        if ends[0] < 0 or ends[1] > 1:
+            continue
+        low_s, high_s = (axis.seconds_at(end) for end in ends)
+        spans = [(one.share_within(low_s), one.share_within(high_s)) for one in drawn]
+        for height in np.arange(_LOWEST, 0.9, _HEIGHT / 4):
+            if all(high <= height or low >= height + _HEIGHT for low, high in spans):
+                return side, float(height)
+    return left, _LOWEST
 
 
 def set_time(seconds: float, t: Translator) -> str:

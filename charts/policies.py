@@ -111,7 +111,7 @@ def _panel(
         sheet.note(t("dist.none"), sum(_COLUMNS[index]) / 2, 0.5, font={"size": 13})
     if bound_s is not None:
         text = t("pol.bound", bound=set_time(bound_s, t))
-        promise(sheet, x, y, axis, bound_s, text)
+        promise(sheet, x, y, axis, bound_s, text, samples)
     for place, (run, sample) in enumerate(zip(runs, samples, strict=True)):
         values, share = sample.curve(log=axis.log)
         value = f"%{{x:,.4~g}} {t(f'unit.{axis.unit}')}"

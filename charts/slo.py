@@ -20,6 +20,7 @@ __all__ = ["Bar", "Curve", "Level", "Place", "Row", "bars", "rows"]
 
 _BAND = 0.16
 _GAP_PX = 64  # between rows: ticks of the one above, heading of the one below
+_ROW_PX = 19  # of the words of places that lie close together
 
 
 class Level(NamedTuple):
@@ -33,11 +34,12 @@ class Level(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A vertical line through all rows, with words at its top."""
+    """A vertical line through all rows, with words at its top; ``row`` keeps neighbors apart."""
 
     x: float
     words: str = ""
     color: str | int = "muted"
+    row: int = 0
 
 
 class Curve(NamedTuple):
@@ -225,7 +227,7 @@ def _level(sheet: Sheet, level: Level, yaxis: str, log: bool) -> None:
 
 
 def _places(sheet: Sheet, at: Sequence[Place], log: bool) -> None:
-    for x, words, color in at:
+    for x, words, color, row in at:
         line = {"color": sheet.hue(color), "dash": "dot", "width": 1.4}
         sheet.line(x, x, 0, 1, xref="x", yref="paper", **line)
         if words:
@@ -238,6 +240,7 @@ def _places(sheet: Sheet, at: Sequence[Place], log: bool) -> None:
                 yanchor="top",
                 xanchor="left",
                 xshift=4,
+                yshift=-_ROW_PX * row,
                 on_curves=True,
             )
 

@@ -12,7 +12,7 @@ from model.workload import Workload
 from ui.language import catalogue as messages_of
 from ui.language import current_language, t
 
-__all__ = ["changed", "parameter_name", "parameter_unit", "value_word"]
+__all__ = ["changed", "class_word", "parameter_name", "parameter_unit", "value_word"]
 
 _PLAIN = {
     RATE: "parameter.rate",
@@ -42,13 +42,18 @@ def parameter_name(path: str, scenario: Scenario) -> str:
     name = _message(f"setting.{word}") or path.rpartition(".")[2]
     if stream and isinstance(scenario.workload, Workload) and len(scenario.workload.streams) > 1:
         owner = scenario.workload.streams[int(stream[1])].name
-        name = t("parameter.of_stream", name=name, stream=owner)
+        name = t("parameter.of_stream", name=name, stream=class_word(owner))
     return name
 
 
 def parameter_unit(path: str) -> str:
     """The unit of a parameter's values, "" for a pure number."""
     return next((t(word) for ending, word in _UNITS if path.endswith(ending)), "")
+
+
+def class_word(name: str, language: str | None = None) -> str:
+    """The name of a class of requests, in words where a preset has it; else as it is."""
+    return str(messages_of(language or current_language()).get(f"class.{name}", name))
 
 
 def value_word(path: str, value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
@@ -75,6 +77,11 @@ def _costs(
         Line(t("pre.costs.recompute"), found.recompute_s, "recompute"),
         Line(t("pre.costs.swap"), found.swap_s, "swap", "dashdot"),
     ]
+    if simulated:  # the marks lie here: the simulator knows no fixed cost and no small copies
+        bare = replace(costs, swap_fixed_s=0.0, copy_s=0.0, link_share=None, gpus_per_link=1)
+        rows.append(
+            Line(t("pre.costs.bare_swap"), curves(bare).swap_s, "swap", "longdash", width=1.2)
+        )
     if lines == "printed":
         rows += [
             Line(t("pre.costs.printed_recompute"), found.printed_recompute_s, "recompute", "dot",
@@ -100,9 +107,10 @@ def _costs(
         for one in simulated
     ]  # fmt: skip
     words = _context_words("pre.costs", t, t("unit.s"))
+    named = -(-(len(rows) + len(marks)) // 2)  # lines of the legend
     return charts.curves(
-        found.context, rows, words, theme, marks=marks, borders=lines_at, height=430,
-        legend_lines=2,
+        found.context, rows, words, theme, marks=marks, borders=lines_at,
+        height=382 + 24 * named, legend_lines=named,
     )  # fmt: skip
 
 

@@ -147,8 +147,9 @@ def _memory(language: str, theme: str, _found: Sequence[Swept]) -> go.Figure:
         t("pfx.memory.x"),
         t("pfx.memory.at"),
         theme,
-        height=520,
+        height=544,
         log_x=MEMORIES,
+        legend_lines=2,
     )
 
 

@@ -17,6 +17,7 @@ from model.scenario import Scenario
 from model.state import STATUS
 from ui.engine import simulated
 from ui.language import current_language, definition, t, translate
+from ui.parameter_words import class_word
 from ui.pictures import Key, key_of
 
 __all__ = ["MOST_ROWS", "events_table", "requests_table"]
@@ -86,7 +87,8 @@ def _requests(run: Key, language: str):
     words = [translate(language, f"status.{name}") for name in STATUS]
     columns: dict[str, object] = {"request_id": table["request_id"]}
     if len(names) > 1:
-        columns["class"] = [names[index] for index in table["request_class"].tolist()]
+        shown = [class_word(name, language) for name in names]
+        columns["class"] = [shown[index] for index in table["request_class"].tolist()]
     if run.scenario.n_engines > 1:
         columns["engine"] = table["engine_id"]
     if run.scenario.cluster.prefill_engines:

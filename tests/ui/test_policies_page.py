@@ -135,7 +135,7 @@ def test_unknown_codes_of_views_and_pairs_stand_for_the_first_choice(open_app, c
     app.run()
     assert not app.exception
     pair = [app.main.selectbox(key=f"choice.pair.{place}").value for place in range(2)]
-    assert pair == ["static", "vllm-v1"]  # the panel's, and the first that decides otherwise
+    assert pair == ["static", "vllm-v1"]  # the panel's, and who decides like it for longest
 
 
 def test_one_policy_is_not_a_comparison(open_app):

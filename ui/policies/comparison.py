@@ -17,6 +17,7 @@ from model.parting import Parting, parting
 from model.scenario import Scenario
 from ui.engine import simulated, summary
 from ui.language import current_language, definition, t, translator
+from ui.parameter_words import class_word
 from ui.pictures import Key, Picture, draw, key_of
 from ui.policies.contestants import Run
 from ui.theme import current_theme
@@ -83,7 +84,7 @@ def _class_rows(title: str, classes: Sequence[Mapping[str, Mapping[str, float]]]
         Row(
             title,
             ATTAINMENT,
-            t("pol.of_class", name=name),
+            t("pol.of_class", name=class_word(name)),
             definition(ATTAINMENT),
             tuple(float(one[name][ATTAINMENT]) for one in classes),
         )

@@ -49,10 +49,11 @@ def pair(runs: Sequence[Run], panel: Scenario) -> None:
 
 
 def _interesting(runs: Sequence[Run], panel: Scenario) -> list[str]:
-    """The panel's policy and the first that decides anything otherwise."""
+    """The panel's policy and the one that decides like it for longest, but not to the end."""
     mine = of_panel(runs, panel)
     others = [one for one in runs if one is not mine]
-    other = next((one for one in others if parted(mine, one)), others[0])
+    at = [(found.iteration if (found := parted(mine, one)) else -1) for one in others]
+    other = others[at.index(max(at))]
     return [one.id for one in runs if one in (mine, other)]
 
 

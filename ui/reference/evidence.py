@@ -21,6 +21,11 @@ __all__ = ["source_list", "validation"]
 _ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ("text-a", "text-b")
 NO_SOURCE = (*TEXTS, "own")
+_RECORDED = {
+    "Sarathi-Serve reference schedulers": "sarathi",
+    "vLLM 0.6.3.post1 (V0 scheduler)": "vllm-v0",
+    "vLLM 0.33.0 (V1 scheduler)": "vllm-v1",
+}
 
 
 def validation() -> None:
@@ -38,7 +43,7 @@ def validation() -> None:
     lines = [
         (
             f"**{t(f'policy.{policy}')}**",
-            marks.plain(row.recorded_from) if row else t("ref.evidence.none"),
+            _recorded(row.recorded_from) if row else t("ref.evidence.none"),
             *(f"{value:,}" for value in (row[2:] if row else (0,) * 5)),
             _modelled(policy) if place == 0 else "",
         )
@@ -54,6 +59,12 @@ def validation() -> None:
         part = prose("reference", section)
         st.subheader(part.title, anchor=False)
         st.markdown(part.text)
+
+
+def _recorded(engine: str) -> str:
+    """The engine that was recorded, in words; as the recording names it where there are none."""
+    key = _RECORDED.get(engine)
+    return marks.plain(t(f"ref.recorded.{key}") if key else engine)
 
 
 def _modelled(policy: str) -> str:

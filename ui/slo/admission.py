@@ -196,8 +196,11 @@ def overload_picture(outcomes: Mapping[str, Outcome], load: float) -> None:
         t("slo.frontier.at"),
         current_theme(),
         height=500,
-        at=(Place(limit, t("slo.overload.limit")), Place(limit * load)),
-        x_range=(0, limit * LOADS[-1] * 1.04),
+        at=(
+            Place(limit, t("slo.overload.limit")),
+            Place(limit * load, t("slo.overload.offered"), row=1),
+        ),
+        x_range=(0, limit * LOADS[-1] * 1.12),
     )
     said = "; ".join(
         t("slo.overload.one", rule=name, rate=significant(rate))
