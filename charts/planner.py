@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.numbers import significant
-from charts.slo import Curve, Row, rows
+from charts.slo import Curve, Place, Row, rows
 
 __all__ = ["Sizes", "description", "over_load"]
 
@@ -54,7 +54,7 @@ def over_load(
     )
     words = t("plan.load.at", rate=significant(at))
     axis = t("plan.load.x"), t("plan.load.x.says")
-    return rows(parts, *axis, theme, height=470, at=((at, words, "muted"),))
+    return rows(parts, *axis, theme, height=470, at=(Place(at, words),))
 
 
 def description(rates: np.ndarray, sizes: tuple[Sizes, ...], t: Translator) -> str:
