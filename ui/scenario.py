@@ -22,13 +22,13 @@ from ui.engine import summary
 from ui.language import error_markdown, t
 from ui.panel import session
 from ui.panel.basic import basic_panel, preset_row, preset_select
-from ui.panel.choices import Choices, draft, is_static, with_basic
+from ui.panel.choices import draft, is_static, with_basic
 from ui.panel.command import command_dialog
 from ui.panel.controls import toggle
 from ui.panel.expert import expert_panel
 from ui.panel.notes import Notes
 from ui.panel.session import open_panel
-from ui.panel.share import bundle_upload, link_to, rebased, share_dialog
+from ui.panel.share import bundle_upload, rebased, share_dialog
 from ui.panel.uploads import hold
 from ui.units import duration, significant
 
@@ -40,7 +40,6 @@ __all__ = [
     "dynamic_batch",
     "finish_panel",
     "input_tokens",
-    "link_to_preset",
     "measured_batch",
     "open_panel",
     "output_tokens",
@@ -137,11 +136,6 @@ def scenario_under(policy: str) -> Scenario:
 def choose_preset(name: str) -> None:
     """Start from this preset; for ``on_click`` of a button."""
     session.choose_base(name)
-
-
-def link_to_preset(name: str) -> str:
-    """The address of this page with a preset."""
-    return link_to(Choices(name))
 
 
 def use_trace(trace: Trace) -> None:
