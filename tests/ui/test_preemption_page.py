@@ -71,7 +71,7 @@ def test_the_printed_costs_are_drawn_on_demand(open_app):
         json.loads(opened(open_app, lines=lines).get("plotly_chart")[0].proto.spec)["data"]
         for lines in ("full", "printed", "blocks")
     )
-    assert [len(full), len(printed), len(blocks)] == [4, 6, 2]
+    assert [len(full), len(printed), len(blocks)] == [5, 7, 2]
 
 
 def test_chances_come_from_the_scenario_or_from_a_preset_that_preempts(open_app):
@@ -135,7 +135,7 @@ def test_the_exercise_knows_the_usual_mistakes(open_app):
     app = opened(open_app, part="exercise")
     field = "exercise.preemption.0"
     for given, said in ((133, "both ways"), (240, "fixed cost as well"), (100, "grows faster"),
-                        (67, "subtracted"), (500, "Too many")):  # fmt: skip
+                        (67, "subtracted"), (500, "Too high")):  # fmt: skip
         app.number_input(key=field).set_value(given)
         next(button for button in app.main.button if button.label == "Check").click().run()
         assert said in app.warning[0].value, given

@@ -121,7 +121,7 @@ def test_the_exercise_knows_the_usual_mistakes(open_app):
     field = "exercise.prefix_caching.0"
     for given, said in ((50, "not all else is found"), (51, "pages of one token"),
                         (1100, "without the cache"), (200, "while it was generated"),
-                        (70, "Too many")):  # fmt: skip
+                        (70, "Too high")):  # fmt: skip
         check(app, field, given)
         assert said in app.warning[0].value, given
     check(app, field, 60)
