@@ -7,6 +7,7 @@ import pytest
 
 from model import catalogue
 from model.scenario import Slo
+from tests.ui.reading import answered, numbers, text_of
 from ui.panel import link
 from ui.panel.choices import Base, Choices, choices_for
 from ui.planner.study import Study
@@ -15,21 +16,7 @@ PARTS = ("plan", "check", "pools", "load")
 
 
 def opened(open_app, **params):
-    app = open_app(page="planner", **params)
-    for button in app.main.button:
-        if button.key == "prediction.planner.2":
-            button.click().run()
-            break
-    assert not app.exception
-    return app
-
-
-def said(app):
-    return "\n".join(element.value for element in app.main.markdown)
-
-
-def numbers(app):
-    return [metric.value.split()[0] for metric in app.main.metric]
+    return answered(open_app(page="planner", **params), {"prediction.planner.2"})
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -43,13 +30,13 @@ def test_every_part_opens_in_both_languages(open_app, part, language):
 def test_nothing_is_given_away_before_the_prediction(open_app):
     app = open_app(page="planner")
     assert not app.main.metric
-    assert "engines" not in said(app).split("GPUs does the plan")[-1]
+    assert "engines" not in text_of(app).split("GPUs does the plan")[-1]
 
 
 def test_ten_times_the_customer_service_takes_six_gpus(open_app):
     app = opened(open_app)
     assert numbers(app)[:3] == ["6", "452", "452"]
-    assert "352 prompt tokens beside 100 decodes" in said(app)
+    assert "352 prompt tokens beside 100 decodes" in text_of(app)
     assert "--max-num-batched-tokens 452" in app.main.code[0].value
 
 
@@ -110,7 +97,7 @@ def test_the_plan_goes_into_the_panel(open_app):
     app = opened(open_app)
     app.button(key="plan.adopt").click().run()
     assert not app.exception
-    assert "The panel has this plan" in said(app)
+    assert "The panel has this plan" in text_of(app)
     assert app.session_state["s"].startswith("preset-customer-service~bd-452")
 
 
@@ -120,7 +107,7 @@ def test_a_check_runs_and_is_read(open_app):
     study: Study = app.session_state["plan.study"]
     assert study.ended.wait(120)
     app.run()
-    words = said(app)
+    words = text_of(app)
     assert "The plan holds" in words
     assert "Engines: 1" in words
     assert "Pools: 1 prefill, 1 decode" in words
@@ -140,8 +127,8 @@ def test_the_promise_stands_below_the_number_that_it_is_about(open_app, promise,
     study: Study = app.session_state["plan.study"]
     assert study.ended.wait(120)
     app.run()
-    assert cells in said(app)
-    assert "one engine is the least there can be" in said(app)
+    assert cells in text_of(app)
+    assert "one engine is the least there can be" in text_of(app)
 
 
 def test_a_check_can_be_cancelled(open_app):
@@ -191,4 +178,4 @@ def test_no_plan_is_said_over_the_load_as_well(open_app, tpot):
 
 def test_room_may_bind(open_app):
     app = opened(open_app, s="preset-preemption-storm~v-2", rate="10")
-    assert "Memory binds" in said(app)
+    assert "Memory binds" in text_of(app)

@@ -4,25 +4,13 @@ import json
 
 import pytest
 
+from tests.ui.reading import answered, figures, text_of
+
 PARTS = ("cost", "which", "expected", "victim", "checkpoint", "exercise")
 
 
 def opened(open_app, **params):
-    app = open_app(page="preemption", **params)
-    for button in app.main.button:
-        if button.key == "prediction.preemption.1":
-            button.click().run()
-            break
-    assert not app.exception
-    return app
-
-
-def numbers(app):
-    return [metric.value.split(" :")[0] for metric in app.main.metric]
-
-
-def words(app):
-    return " ".join(markdown.value for markdown in app.main.markdown)
+    return answered(open_app(page="preemption", **params), {"prediction.preemption.1"})
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -43,19 +31,19 @@ def test_the_border_without_small_copies(open_app):
     """Llama-3-8B on an A100, F_s = 1, 5, 20 ms: 11, 54, 215 tokens; R̂ = 0.102."""
     for fixed, border in (("1", "11"), ("5", "54"), ("20", "215")):
         app = opened(open_app, preset="customer-service", fs=fixed, copy="0")
-        assert numbers(app)[2:] == ["0.102", border]
-    assert "▶ recompute below a border" in words(app)
+        assert figures(app)[2:] == ["0.102", border]
+    assert "▶ recompute below a border" in text_of(app)
 
 
 def test_four_gpus_on_a_link_draw_another_border(open_app):
     """Llama-2-7B on an A100 whose link four GPUs share: R̂ = 1.94, n* = 48.4 thousand."""
     app = opened(open_app, model="llama-2-7b", v="2", fs="0", copy="0", shared="4")
-    assert numbers(app)[2] == "1.94"
-    assert float(numbers(app)[3].replace(",", "")) == pytest.approx(48_400, rel=0.005)
+    assert figures(app)[2] == "1.94"
+    assert float(figures(app)[3].replace(",", "")) == pytest.approx(48_400, rel=0.005)
 
 
 def test_the_simulated_eviction_stands_beside_the_formulas(open_app):
-    table = words(opened(open_app, n="2000"))
+    table = text_of(opened(open_app, n="2000"))
     assert "**F23a** recomputed" in table
     assert "**F24** swapped" in table
     assert "this is Fr" in table
@@ -76,11 +64,11 @@ def test_the_printed_costs_are_drawn_on_demand(open_app):
 
 def test_chances_come_from_the_scenario_or_from_a_preset_that_preempts(open_app):
     own = opened(open_app, part="expected", preset="preemption-storm")
-    assert "your scenario" in words(own)
+    assert "your scenario" in text_of(own)
     other = opened(open_app, part="expected", preset="customer-service")
-    assert "preempts nobody" in words(other)
-    assert numbers(own) == numbers(other)
-    assert numbers(own)[:3] == ["100 / 200", "50.0", "60.2"]
+    assert "preempts nobody" in text_of(other)
+    assert figures(own) == figures(other)
+    assert figures(own)[:3] == ["100 / 200", "50.0", "60.2"]
 
 
 def test_swaps_are_said(open_app):
@@ -94,22 +82,22 @@ def test_swaps_are_said(open_app):
 def test_a_border_of_few_tokens_keeps_a_digit(open_app):
     """GPT-3 on 8 A100: 0.5 ms of fixed cost over (2.24 − 0.38) ms / 8 a token are 2.15 tokens."""
     app = opened(open_app, model="gpt-3-175b", v="2", fs="0.5", copy="0", gpus="8")
-    assert numbers(app)[3] in ("2.1", "2.2")
+    assert figures(app)[3] in ("2.1", "2.2")
 
 
 def test_a_victim_is_billed_and_the_engines_follow(open_app):
-    assert "SGLang**" not in words(opened(open_app, part="victim"))
+    assert "SGLang**" not in text_of(opened(open_app, part="victim"))
     app = opened(open_app, part="victim", pick="B")
-    assert "You free 47 blocks for 40 that are needed, 7 more than asked" in words(app)
-    assert "SGLang** | D C | 216 | 176" in words(app)
-    assert "The cheapest choice that frees enough is **D + F**" in words(app)
+    assert "You free 47 blocks for 40 that are needed, 7 more than asked" in text_of(app)
+    assert "SGLang** | D C | 216 | 176" in text_of(app)
+    assert "The cheapest choice that frees enough is **D + F**" in text_of(app)
     few = opened(open_app, part="victim", pick="F")
-    assert "14 blocks are not enough" in words(few)
+    assert "14 blocks are not enough" in text_of(few)
 
 
 def test_the_table_of_links(open_app):
     """DOMAIN's numbers: tokens in 10 ms."""
-    table = words(opened(open_app, part="checkpoint"))
+    table = text_of(opened(open_app, part="checkpoint"))
     for row in (
         "25.0 GB/s | 476 | 1,907 | 762 | 52 | 3,557",
         "50.0 GB/s | 953 | 3,814 | 1,525 | 105 | 7,115",
@@ -120,7 +108,7 @@ def test_the_table_of_links(open_app):
 
 
 def test_a_drop_rate_needs_three_thousand_trials(open_app):
-    table = words(opened(open_app, part="checkpoint", trials="3000"))
+    table = text_of(opened(open_app, part="checkpoint", trials="3000"))
     assert "**2,996** in a row" in table
     assert "below **0.0999 %**" in table
 
@@ -157,18 +145,18 @@ def test_other_numbers_have_other_answers(open_app):
 def test_the_map_of_another_device(open_app):
     """910B2: R̂ = 0.123, break-even at 3.1 GB/s; H100 0.161 and 8.1 as in DOMAIN's table."""
     for device, ratio, even in (("Ascend 910B2", "0.123", "3.07"), ("H100 SXM", "0.161", "8.07")):
-        said = words(opened(open_app, part="which", on=device))
+        said = text_of(opened(open_app, part="which", on=device))
         assert f"For Llama-3-8B it is {ratio}, and at {even} GB/s" in said
 
 
 def test_no_memory_for_a_simulation_leaves_the_formulas(open_app):
     app = opened(open_app, preset="preemption-storm", n="128000")
-    assert numbers(app)[2:]
-    assert "▶" in words(app)
+    assert figures(app)[2:]
+    assert "▶" in text_of(app)
 
 
 def test_what_rides_along_is_said(open_app):
-    said = words(opened(open_app, preset="customer-service"))
+    said = text_of(opened(open_app, preset="customer-service"))
     assert "99 prompt tokens an iteration" in said
     assert "in 21 iterations" in said
 
@@ -176,4 +164,4 @@ def test_what_rides_along_is_said(open_app):
 def test_a_checkpoint_needs_one_copy_of_a_latent_cache(open_app):
     """DeepSeek-V3: 70,272 bytes a token, 40,960 tokens would be 2.88 GB; 32,000 are 2.25 GB."""
     params = {"model": "deepseek-v3", "hardware": "h200-sxm", "gpus": "16", "v": "2"}
-    assert "2.25 GB of host memory" in words(opened(open_app, part="checkpoint", **params))
+    assert "2.25 GB of host memory" in text_of(opened(open_app, part="checkpoint", **params))

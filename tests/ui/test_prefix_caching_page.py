@@ -4,27 +4,14 @@ import pytest
 
 from model.requests import Requests
 from model.traces import read_trace
+from tests.ui.reading import answered, figures, text_of
 from ui import prefix_caching as lesson_of
 
 PARTS = ("turns", "effect", "memory", "admission", "replicas", "trace", "exercise")
 
 
 def opened(open_app, **params):
-    app = open_app(page="prefix_caching", **params)
-    for button in app.main.button:
-        if button.key == "prediction.prefix_caching.3":
-            button.click().run()
-            break
-    assert not app.exception
-    return app
-
-
-def numbers(app):
-    return [metric.value.split(" :")[0] for metric in app.main.metric]
-
-
-def words(app):
-    return " ".join(markdown.value for markdown in app.main.markdown)
+    return answered(open_app(page="prefix_caching", **params), {"prediction.prefix_caching.3"})
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -46,17 +33,17 @@ def test_nothing_is_given_away_before_the_prediction(open_app):
 def test_a_conversation_follows_its_sliders(open_app):
     """Turn 6 of 600 + 5·260 = 1,900 tokens; 1,839 stored, 114 blocks of 16 are 1,824."""
     app = opened(open_app)
-    assert numbers(app)[:2] == ["1,900", "76"]
-    assert "**72 tokens.** 1,568 are found" in words(app)
+    assert figures(app)[:2] == ["1,900", "76"]
+    assert "**72 tokens.** 1,568 are found" in text_of(app)
     pages = opened(open_app, tpage="1")
-    assert numbers(pages)[1] == "61"
+    assert figures(pages)[1] == "61"
     short = opened(open_app, tfirst="160", tmessage="7", tanswer="33", tturns="3")
-    assert numbers(short)[0] == "240"
-    assert numbers(short)[1] == str(240 - 232 // 16 * 16)
+    assert figures(short)[0] == "240"
+    assert figures(short)[1] == str(240 - 232 // 16 * 16)
 
 
 def test_the_same_requests_with_the_cache_off_and_on(open_app):
-    table = words(opened(open_app, part="effect", preset="conversation-turns"))
+    table = text_of(opened(open_app, part="effect", preset="conversation-turns"))
     assert "Your scenario" in table
     assert "93.7\u00a0% of the prompt tokens" in table
     assert "| 48,144 | 8,658 | 43 |" in table
@@ -64,12 +51,12 @@ def test_the_same_requests_with_the_cache_off_and_on(open_app):
 
 
 def test_a_scenario_without_shared_prompts_gives_way_to_the_preset(open_app):
-    assert "nothing in common" in words(opened(open_app, part="effect", preset="law"))
+    assert "nothing in common" in text_of(opened(open_app, part="effect", preset="law"))
 
 
 def test_one_admission_in_numbers(open_app):
     """Request 1: 204 tokens are 13 blocks, 9 of them found in use by others: 4 are needed."""
-    table = words(opened(open_app, part="admission", adm="1"))
+    table = text_of(opened(open_app, part="admission", adm="1"))
     assert "Request 1, prompt of 204 tokens" in table
     assert "| Blocks needed | **13** | **4** |" in table
     assert "204 − 144 = 60" in table
@@ -77,8 +64,8 @@ def test_one_admission_in_numbers(open_app):
 
 def test_the_guard_spreads_the_requests(open_app):
     default, small = (opened(open_app, part="replicas", guard=code) for code in ("64", "8"))
-    assert "got 73.2\u00a0% of all requests" in words(default)
-    assert "got 46.2\u00a0% of all requests" in words(small)
+    assert "got 73.2\u00a0% of all requests" in text_of(default)
+    assert "got 46.2\u00a0% of all requests" in text_of(small)
 
 
 def test_without_a_file_the_trace_is_said_to_be_made_up(open_app):

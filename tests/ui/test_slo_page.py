@@ -10,6 +10,7 @@ from model.errors import LabError
 from model.goodput import Curve, Effort, Frontier, Point
 from model.parameters import with_policy
 from model.steady_load import load_run
+from tests.ui.reading import answered, check, numbers
 from ui.background import Job
 from ui.slo import goodput as goodput_part
 from ui.slo import study
@@ -23,22 +24,7 @@ ANSWERS = {
 
 
 def opened(open_app, **params):
-    app = open_app(page="slo", **params)
-    for button in app.main.button:
-        if button.key in ANSWERS:
-            button.click().run()
-            break
-    assert not app.exception
-    return app
-
-
-def check(app):
-    """The button under the exercise."""
-    return next(button for button in app.main.button if button.label == "Check")
-
-
-def numbers(app):
-    return [metric.value.split()[0] for metric in app.main.metric]
+    return answered(open_app(page="slo", **params), ANSWERS)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -2,27 +2,13 @@
 
 import pytest
 
+from tests.ui.reading import answered, check, numbers
+
 PARTS = ("claim", "checks", "model", "runs")
 
 
 def opened(open_app, **params):
-    app = open_app(page="throughput", **params)
-    if app.main.button:
-        for button in app.main.button:
-            if button.key == "prediction.throughput.2":
-                button.click().run()
-                break
-    assert not app.exception
-    return app
-
-
-def check(app):
-    """The button under the exercise."""
-    return next(button for button in app.main.button if button.label == "Check")
-
-
-def numbers(app):
-    return [metric.value.split()[0] for metric in app.main.metric]
+    return answered(open_app(page="throughput", **params), {"prediction.throughput.2"})
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

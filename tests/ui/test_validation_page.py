@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.ui.reading import numbers, text_of
 from ui.evidence import published, records
 from ui.evidence.records import CASES, how
 from ui.language import LANGUAGES, catalogue
@@ -17,18 +18,10 @@ def opened(open_app, **params):
     return app
 
 
-def numbers(app):
-    return [metric.value.split()[0] for metric in app.main.metric]
-
-
-def texts(app):
-    return " ".join(element.value for element in app.main.markdown)
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("part", ["theory", "published", "recorded"])
 def test_every_section_opens_in_both_languages(open_app, part, language):
-    assert texts(opened(open_app, part=part, lang=language))
+    assert text_of(opened(open_app, part=part, lang=language))
 
 
 def test_everything_agrees_or_parts_as_it_should(open_app):
@@ -62,7 +55,7 @@ def test_only_the_result_that_is_looked_at_is_simulated(open_app):
     published._kept().clear()
     app = opened(open_app, part="published", result="P6", lang="en")
     assert set(published._kept()) == {"P6"}
-    assert "800" in texts(app)
+    assert "800" in text_of(app)
     for name in PUBLISHED:  # the others need half a minute
         if name not in ("P13", "P14"):
             published._kept()[name] = published.finding("P6")
@@ -79,7 +72,7 @@ def test_a_link_opens_a_row(open_app):
     assert numbers(app)[4:] == ["416.0", "416.0"]
     app = opened(open_app, lang="en", row="improvement_printed.alike")
     assert numbers(app)[4:] == ["718.8", "130.0"]
-    assert "only the ratio of the batches is left" in texts(app)
+    assert "only the ratio of the batches is left" in text_of(app)
 
 
 def test_an_assumption_is_broken_and_met_again(open_app):
