@@ -1,5 +1,7 @@
 """Questions to a page about its looks, in the browser's language: each answers what is wrong."""
 
+from playwright.sync_api import Page
+
 SIZES = [(1366, 768), (1920, 1080)]
 
 CUT_OFF = """() => {
@@ -66,3 +68,12 @@ UNDER_THE_HEADER = """() => {
   const box = title.getBoundingClientRect(), top = parseFloat(getComputedStyle(title).paddingTop);
   return box.top + top < bar.bottom ? [title.textContent] : [];
 }"""
+
+WIDER_THAN_THE_WINDOW = """() => document.documentElement.scrollWidth > innerWidth
+  ? [document.documentElement.scrollWidth] : []"""
+
+
+def faults(page: Page, *more: str) -> list[tuple[str, list]]:
+    """What is cut off, written over or too wide, by its question; and what ``more`` asks."""
+    questions = (CUT_OFF, CHART_TEXT_OUTSIDE, CHART_TEXT_OVERLAPS, WIDER_THAN_THE_WINDOW, *more)
+    return [(question, found) for question in questions if (found := page.evaluate(question))]

@@ -41,10 +41,7 @@ def opened(open_page, part, theme="light", language="en", size=(1366, 768), more
 def test_nothing_is_cut_off_or_written_over(open_page, part, theme, language, size):
     page = opened(open_page, part, theme, language, size)
     page.wait_for_timeout(300)
-    assert page.evaluate(looks.CUT_OFF) == []
-    assert page.evaluate(looks.CHART_TEXT_OUTSIDE) == []
-    assert page.evaluate(looks.CHART_TEXT_OVERLAPS) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert looks.faults(page) == []
 
 
 def test_steps_go_forward_and_back(open_page):

@@ -23,10 +23,7 @@ def test_nothing_is_cut_off_or_written_over(open_page, theme, language, size, ro
     page = opened(open_page, f"&row={row}", theme, language, size)
     expect(page.locator(".deriv math").first).to_be_visible()
     page.wait_for_timeout(300)
-    assert page.evaluate(looks.CUT_OFF) == []
-    assert page.evaluate(looks.CHART_TEXT_OUTSIDE) == []
-    assert page.evaluate(looks.CHART_TEXT_OVERLAPS) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert looks.faults(page) == []
 
 
 @pytest.mark.parametrize(("theme", "language"), [("light", "en"), ("dark", "zh")])
