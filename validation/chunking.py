@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from model import catalogue, kv_cache
 from model.iteration_time import Linear, Roofline
 from model.requests import Requests
 from model.scenario import Memory, Scenario, TraceReference
 from model.schedulers import POLICIES
 from model.simulator import simulate
 from validation.comparison import Comparison
+from validation.throughput_formulas import Engine, engine_values
 
 __all__ = ["COMPARISONS"]
 
@@ -33,24 +33,13 @@ _LONG = 6144  # one whose last chunk counts too
 
 
 def _chunk_values(bound_s: float, broken: str) -> Mapping[str, float]:
-    model, device = catalogue.model(_MODEL), catalogue.device(_DEVICE)
     given = {
+        **engine_values(Engine(_MODEL, _DEVICE, clock=_CLOCK)),
         "TBT": bound_s,
         "C_grid": float(_GRID),
         "B": float(_DECODES),
         "ctx": float(_CONTEXT),
         "s_0": 0.0,
-        "Psi_a": float(model.active_parameters),
-        "b_w": 2.0,
-        "n_L": float(model.layers),
-        "d_a": float(model.attention_width),
-        "kappa": float(kv_cache.kv_bytes_per_token(model, Memory(), 1)),
-        "g": 1.0,
-        "P": float(device.bf16_flop_per_s),
-        "eta_c": _CLOCK.compute_efficiency,
-        "beta": float(device.hbm_bytes_per_s),
-        "eta_m": _CLOCK.memory_efficiency,
-        "t_0": _CLOCK.fixed_s,
     }
     per_decode = 2 * given["Psi_a"] + 4 * given["n_L"] * given["d_a"] * _CONTEXT
     return {**given, "F_dec": _DECODES * per_decode}

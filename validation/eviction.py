@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from model import catalogue, kv_cache
+from model import catalogue
 from model.iteration_time import Roofline
 from model.requests import Requests
 from model.result import SimulationResult
@@ -19,6 +19,7 @@ from model.scenario import Memory, Scenario, TraceReference
 from model.schedulers import POLICIES, Scheduler
 from model.simulator import simulate
 from validation.comparison import Comparison
+from validation.throughput_formulas import Engine, engine_values
 
 __all__ = ["COMPARISONS"]
 
@@ -66,17 +67,7 @@ def _blocks(prompts: Sequence[int]) -> int:
 
 
 def _recomputing(n: float, broken: str) -> Mapping[str, float]:
-    model, device = catalogue.model(_MODEL), catalogue.device(_DEVICE)
-    return {
-        "n": n,
-        "F_r": _CLOCK.fixed_s,
-        "Psi_a": float(model.active_parameters),
-        "n_L": float(model.layers),
-        "d_a": float(model.attention_width),
-        "g": 1.0,
-        "P": float(device.bf16_flop_per_s),
-        "eta_c": _CLOCK.compute_efficiency,
-    }
+    return {**engine_values(Engine(_MODEL, _DEVICE, clock=_CLOCK)), "n": n, "F_r": _CLOCK.fixed_s}
 
 
 def _recompute_s(n: float, broken: str) -> float:
@@ -102,17 +93,15 @@ def _recompute_s(n: float, broken: str) -> float:
 
 
 def _swapping(n: float, broken: str) -> Mapping[str, float]:
-    model, device = catalogue.model(_MODEL), catalogue.device(_DEVICE)
-    kappa = float(kv_cache.kv_bytes_per_token(model, Memory(), 1))
+    given = engine_values(Engine(_MODEL, _DEVICE, clock=_CLOCK))
     held = n - _BLOCK // 2 if broken == "part_block" else n
     return {
+        **given,
         "n": held,
         "F_s": 0.0,
         "w": 2.0,
-        "kappa": kappa,
-        "g": 1.0,
-        "beta_h": float(device.host_link_effective_bytes_per_s),
-        "m_kv": kappa * n,
+        "beta_h": float(catalogue.device(_DEVICE).host_link_effective_bytes_per_s),
+        "m_kv": given["kappa"] * n,
         "beta_pcie": 64e9,
     }
 

@@ -14,9 +14,10 @@ import numpy as np
 
 import formulas
 from formulas.topics.preemption import crossovers
-from model import catalogue, kv_cache
+from model import catalogue
 from model.catalogue import DTYPE_BYTES
 from validation.throughput import UNBOUND, Engine, parameters_read
+from validation.throughput_formulas import engine_values
 
 __all__ = [
     "CASES",
@@ -75,19 +76,12 @@ def values(costs: Costs) -> Mapping[str, float]:
         link = costs.link_share * device.host_link_bytes_per_s
     n = float(costs.context_tokens)
     found = {
+        **engine_values(engine),
         "n": n,
         "s_g": float(costs.context_tokens // 4),
         "s_p": n - costs.context_tokens // 4,
-        "n_L": float(model.layers),
         "d": float(model.hidden),
-        "d_a": float(model.attention_width),
-        "Psi": float(model.parameters),
-        "Psi_a": float(model.active_parameters),
         "b_kv": float(DTYPE_BYTES[engine.memory.kv_dtype]),
-        "kappa": float(kv_cache.kv_bytes_per_token(model, engine.memory, engine.tensor_parallel)),
-        "g": float(engine.tensor_parallel),
-        "P": float(device.bf16_flop_per_s),
-        "eta_c": engine.clock.compute_efficiency,
         "beta_h": link / costs.gpus_per_link,
         "beta_pcie": PRINTED_LINK_BYTES_PER_S,
         "w": float(costs.copies),
@@ -224,18 +218,7 @@ class Riding:
 
 def decoding(engine: Engine, batch: int, context_tokens: float) -> dict[str, float]:
     """The values of F5a for a batch of decodes, and those of F2e."""
-    model, device = catalogue.model(engine.model), catalogue.device(engine.hardware)
-    return {
-        **values(Costs(engine)),
-        "B": float(batch),
-        "ctx": float(context_tokens),
-        "b_w": float(DTYPE_BYTES[engine.memory.weight_dtype]),
-        "beta": float(device.hbm_bytes_per_s),
-        "eta_m": engine.clock.memory_efficiency,
-        "E_x": float(model.experts),
-        "k_x": float(model.experts_per_token),
-        "t_0": engine.clock.fixed_s,
-    }
+    return {**values(Costs(engine)), "B": float(batch), "ctx": float(context_tokens)}
 
 
 def riding(costs: Costs, batch: int = 32, context_tokens: int = 1500) -> Riding:

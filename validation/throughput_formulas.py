@@ -126,12 +126,13 @@ def timed(case: Case, mean: float, longest_tokens: float, ctx: float) -> dict[st
         "L": mean,
         "L_max": longest_tokens,
         "ctx": ctx,
-        **_engine_values(case.engine),
+        **engine_values(case.engine),
     }
     return found | _times(found)
 
 
-def _engine_values(engine: Engine) -> dict[str, float]:
+def engine_values(engine: Engine) -> dict[str, float]:
+    """What model, device and clock give the formulas: symbols by id, in SI units."""
     model, device = catalogue.model(engine.model), catalogue.device(engine.hardware)
     return {
         "n_L": float(model.layers),

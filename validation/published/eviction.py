@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import formulas
-from model import catalogue, kv_cache
-from model.iteration_time import Roofline
-from model.kv_cache import Memory
+from model import catalogue
 from validation.published.record import PARTLY, Finding, Row
+from validation.throughput_formulas import Engine, engine_values
 
 __all__ = ["by_block_size", "recompute_or_swap"]
 
@@ -36,16 +35,11 @@ def recompute_or_swap() -> Finding:
 
 def by_block_size() -> Mapping[int, Mapping[str, float]]:
     """Seconds to recompute and to swap a context of OPT-13B on an A100, by block size."""
-    model, device, clock = catalogue.model("opt-13b"), catalogue.device("a100-40g-sxm"), Roofline()
+    engine = Engine("opt-13b", "a100-40g-sxm")
+    device = catalogue.device(engine.hardware)
     given = {
+        **engine_values(engine),
         "n": float(CONTEXT_TOKENS),
-        "n_L": float(model.layers),
-        "d_a": float(model.attention_width),
-        "Psi_a": float(model.active_parameters),
-        "kappa": kv_cache.kv_bytes_per_token(model, Memory(), 1),
-        "g": 1.0,
-        "P": device.bf16_flop_per_s,
-        "eta_c": clock.compute_efficiency,
         "beta_h": device.host_link_effective_bytes_per_s,
         "w": 2.0,
         "F_s": 0.0,
